@@ -1,0 +1,125 @@
+# pyright: basic
+"""What onnx's shape inference knows about every value, computed without carrying the weights along.
+
+Inference starts from inputs and constants alone. Shapes that the file declares for inner values are not believed: they
+are wrong in enough real files, and a rewrite must not rest on them.
+"""
+
+from __future__ import annotations
+
+import onnx
+from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
+
+from superopt.ir.onnx.tensors import DTYPES
+from superopt.ir.types import (
+    Dim,
+    DType,
+    MapType,
+    OptionalType,
+    SequenceType,
+    SparseType,
+    TensorType,
+    Type,
+)
+
+SMALL = 1024
+"""Constants up to this many bytes keep their values: shapes and axes are computed from them."""
+
+
+def infer(model: ModelProto) -> GraphProto | None:
+    """The graph with inferred value types in its value_info fields, bodies likewise; None where inference gives up."""
+    skeleton = ModelProto(ir_version=model.ir_version)
+    skeleton.opset_import.extend(model.opset_import)
+    skeleton.functions.extend(model.functions)
+    _strip(model.graph, skeleton.graph)
+    try:
+        return onnx.shape_inference.infer_shapes(skeleton, check_type=False, strict_mode=False, data_prop=True).graph
+    except (RuntimeError, ValueError, onnx.shape_inference.InferenceError):
+        return None
+
+
+def _strip(graph: GraphProto, out: GraphProto) -> None:
+    """Copy a graph without heavy constants and without declared inner shapes."""
+    out.name = graph.name
+    out.input.extend(graph.input)
+    for value in graph.output:
+        bare = out.output.add(name=value.name)
+        if value.type.HasField("tensor_type"):
+            bare.type.tensor_type.elem_type = value.type.tensor_type.elem_type
+        elif value.HasField("type"):
+            bare.type.CopyFrom(value.type)
+    for tensor in graph.initializer:
+        _strip_tensor(tensor, out.initializer.add())
+    for sparse in graph.sparse_initializer:
+        slim = out.sparse_initializer.add()
+        slim.dims.extend(sparse.dims)
+        _strip_tensor(sparse.values, slim.values)
+    for node in graph.node:
+        slim_node = out.node.add(op_type=node.op_type, domain=node.domain, overload=node.overload)
+        slim_node.input.extend(node.input)
+        slim_node.output.extend(node.output)
+        for attribute in node.attribute:
+            _strip_attribute(attribute, slim_node.attribute.add())
+
+
+def _strip_attribute(attribute: AttributeProto, out: AttributeProto) -> None:
+    out.name, out.type = attribute.name, attribute.type
+    if attribute.type == AttributeProto.GRAPH:
+        _strip(attribute.g, out.g)
+    elif attribute.type == AttributeProto.GRAPHS:
+        for body in attribute.graphs:
+            _strip(body, out.graphs.add())
+    elif attribute.type == AttributeProto.TENSOR:
+        _strip_tensor(attribute.t, out.t)
+    else:
+        out.CopyFrom(attribute)
+
+
+def _strip_tensor(tensor: TensorProto, out: TensorProto) -> None:
+    if tensor.data_location != TensorProto.EXTERNAL and tensor.ByteSize() <= SMALL:
+        out.CopyFrom(tensor)
+        return
+    out.name, out.data_type, out.data_location = tensor.name, tensor.data_type, TensorProto.EXTERNAL
+    out.dims.extend(tensor.dims)
+
+
+def value_types(graph: GraphProto | None) -> dict[str, Type]:
+    """Types by name for one graph, bodies not included."""
+    if graph is None:
+        return {}
+    return {
+        value.name: type_of(value.type)
+        for value in (*graph.value_info, *graph.input, *graph.output)
+        if value.HasField("type")
+    }
+
+
+def type_of(proto: onnx.TypeProto) -> Type:
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        return TensorType(_dtype(proto.tensor_type.elem_type), _shape(proto.tensor_type))
+    if kind == "sparse_tensor_type":
+        return SparseType(_dtype(proto.sparse_tensor_type.elem_type), _shape(proto.sparse_tensor_type))
+    if kind == "sequence_type":
+        return SequenceType(type_of(proto.sequence_type.elem_type))
+    if kind == "optional_type":
+        return OptionalType(type_of(proto.optional_type.elem_type))
+    if kind == "map_type":
+        return MapType(_dtype(proto.map_type.key_type) or DType.INT64, type_of(proto.map_type.value_type))
+    return None
+
+
+def _dtype(code: int) -> DType | None:
+    return DTYPES.get(code)
+
+
+def _shape(proto: onnx.TypeProto.Tensor | onnx.TypeProto.SparseTensor) -> tuple[Dim, ...] | None:
+    if not proto.HasField("shape"):
+        return None
+    return tuple(_dim(d) for d in proto.shape.dim)
+
+
+def _dim(dim: onnx.TensorShapeProto.Dimension) -> Dim:
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return int(dim.dim_value)
+    return dim.dim_param or None

@@ -1,0 +1,34 @@
+"""What can be counted of a model without running it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from superopt.ir.graph import Graph
+from superopt.ir.onnx.model import Model
+from superopt.report import ModelFacts
+
+
+def facts(model: Model, *, file_bytes: int | None = None, path: str | None = None) -> ModelFacts:
+    operators = Counter(node.kind for node in model.graph.all_nodes())
+    return ModelFacts(
+        path=path if path is not None else (str(model.path) if model.path is not None else None),
+        sha256=model.sha256,
+        file_bytes=file_bytes if file_bytes is not None else total_bytes(model),
+        ir_version=model.ir_version,
+        opsets=model.opsets,
+        nodes=sum(operators.values()),
+        operators=dict(sorted(operators.items(), key=lambda item: (-item[1], item[0]))),
+        parameters=count_parameters(model.graph),
+    )
+
+
+def total_bytes(model: Model) -> int:
+    folder = model.folder
+    outside = sum((folder / name).stat().st_size for name in model.external) if folder is not None else 0
+    return len(model.data) + outside
+
+
+def count_parameters(graph: Graph) -> int:
+    own = sum(constant.tensor.count for constant in graph.constants)
+    return own + sum(count_parameters(body) for node in graph.nodes for body in node.bodies)
