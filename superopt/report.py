@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -58,6 +58,7 @@ class CheckReport(Record):
     runs: int = Field(description="how many input sets both models were run on")
     inputs: list[str] = Field(description="one line for each input set: how it was made")
     outputs: list[OutputCheck]
+    notes: list[str] = Field(default_factory=list, description="what the comparison could not see, or saw besides")
 
 
 class Interval(Record):
@@ -85,6 +86,13 @@ class TimingReport(Record):
     speedup_interval: Interval | None = Field(description="95 % confidence interval of the speed-up")
     shapes: dict[str, list[int]] = Field(description="the input shapes that were timed")
     frozen: bool = Field(description="taken from the cost file instead of the clock")
+
+    @classmethod
+    def untimed(cls, reason: str) -> Self:
+        return cls(
+            status="untimed", reason=reason, before=None, after=None,
+            speedup=None, speedup_interval=None, shapes={}, frozen=False,
+        )  # fmt: skip
 
 
 class Environment(Record):
@@ -116,3 +124,23 @@ class Report(Record):
     peak_memory_bytes: int = Field(description="largest resident size of the working process")
     seconds: float
     notes: list[str] = Field(default_factory=list, description="what else the reader should know")
+
+
+class BenchRow(Record):
+    model: str
+    file_bytes: int
+    latency: Latency | None = Field(description="none when it could not be run")
+    speedup: float | None = Field(description="the first model's time over this one's")
+    speedup_interval: Interval | None
+    verdict: str = Field(description="against the first model: faster, not faster, slower; or why there is none")
+
+
+class BenchReport(Record):
+    """What `superopt bench` measured, in one interleaved run."""
+
+    schema_version: int = SCHEMA_VERSION
+    rows: list[BenchRow]
+    shapes: dict[str, list[int]]
+    environment: Environment
+    peak_memory_bytes: int
+    frozen: bool

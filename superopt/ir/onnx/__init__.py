@@ -6,7 +6,7 @@ understand goes back out exactly as it came in, sparse tensors and unknown opera
 
 from superopt.ir.onnx.export import encode
 from superopt.ir.onnx.model import Model, load, parse
-from superopt.ir.onnx.save import Written, place, stage
+from superopt.ir.onnx.save import stage
 from superopt.ir.onnx.stats import facts
 
-__all__ = ["Model", "Written", "encode", "facts", "load", "parse", "place", "stage"]
+__all__ = ["Model", "encode", "facts", "load", "parse", "stage"]

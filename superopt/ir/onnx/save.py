@@ -7,21 +7,19 @@ beside the file; unchanged weights are copied through, never loaded.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from onnx import ModelProto, TensorProto
 
-from superopt.errors import BadModel, CannotWrite
+from superopt.errors import BadModel
+from superopt.ir.files import Written, clear_write_errors
 from superopt.ir.graph import Graph
 from superopt.ir.onnx.export import encode
 from superopt.ir.onnx.model import Model
 from superopt.ir.onnx.tensors import embedded, referenced
-from superopt.ir.tensor import CHUNK, Tensor
+from superopt.ir.tensor import Tensor
 
 PROTOBUF_LIMIT = 2_000_000_000
 EXTERNAL_FROM = 1024
@@ -29,24 +27,17 @@ EXTERNAL_FROM = 1024
 ALIGNMENT = 4096
 
 
-@dataclass(frozen=True)
-class Written:
-    """A model on disk: the file, and the data files beside it."""
+def stage(
+    model: Model, graph: Graph | None, folder: Path, name: str, data_name: str, *, share: bool = False
+) -> Written:
+    """Write the model with `graph` in place of its own (None: exactly as it was read) into `folder`.
 
-    path: Path
-    data_files: tuple[str, ...]
-
-    @property
-    def total_bytes(self) -> int:
-        return sum(p.stat().st_size for p in (self.path, *(self.path.parent / d for d in self.data_files)))
-
-
-def stage(model: Model, graph: Graph | None, folder: Path, name: str, data_name: str) -> Written:
-    """Write the model with `graph` in place of its own (None: exactly as it was read) into `folder`."""
+    `share`: the original will lie beside itself, where its data files already are.
+    """
     with clear_write_errors(folder / name):
         folder.mkdir(parents=True, exist_ok=True)
         if graph is None:
-            return _stage_original(model, folder, name)
+            return _stage_original(model, folder, name, () if share else model.external)
         if not model.external and _constant_bytes(graph) < PROTOBUF_LIMIT:
             _write(folder / name, serialize(encode(model, graph)))
             return Written(folder / name, ())
@@ -69,45 +60,12 @@ def serialize(proto: ModelProto) -> bytes:
         raise BadModel("the model does not fit one protobuf of 2 GB, and its size is not in its constants") from None
 
 
-def place(staged: Written, out: Path) -> Written:
-    """Move a staged model to `out`, data first, so that whoever opens `out` finds all of it."""
-    with clear_write_errors(out):
-        for name in staged.data_files:
-            target = out.parent / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.exists() and _same_content(staged.path.parent / name, target):
-                continue
-            if target.exists():
-                raise CannotWrite(f"{target}: exists with other content, and the model needs a data file of that name")
-            os.replace(staged.path.parent / name, target)
-        os.replace(staged.path, out)
-    return Written(out, staged.data_files)
-
-
-def free_data_name(out: Path) -> str:
-    """A name for the data file of `out` that no file has yet: an older result must stay whole until it is replaced."""
-    candidate, count = f"{out.name}.data", 1
-    while (out.parent / candidate).exists():
-        count += 1
-        candidate = f"{out.name}.{count}.data"
-    return candidate
-
-
-@contextmanager
-def clear_write_errors(path: Path):
-    try:
-        yield
-    except OSError as error:
-        reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
-        raise CannotWrite(f"{path}: cannot be written: {reason}") from None
-
-
-def _stage_original(model: Model, folder: Path, name: str) -> Written:
+def _stage_original(model: Model, folder: Path, name: str, data_files: tuple[str, ...]) -> Written:
     _write(folder / name, model.data)
-    for location in model.external:
+    for location in data_files:
         assert model.folder is not None
         _copy(model.folder / location, folder / location)
-    return Written(folder / name, model.external)
+    return Written(folder / name, data_files)
 
 
 def _copy_function_data(model: Model, proto: ModelProto, folder: Path) -> tuple[str, ...]:
@@ -158,15 +116,3 @@ def _write(path: Path, data: bytes) -> None:
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
-
-
-def _same_content(a: Path, b: Path) -> bool:
-    if b.is_dir() or a.stat().st_size != b.stat().st_size:
-        return False
-    with open(a, "rb") as f, open(b, "rb") as g:
-        while True:
-            x, y = f.read(CHUNK), g.read(CHUNK)
-            if x != y:
-                return False
-            if not x:
-                return True

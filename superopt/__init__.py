@@ -1,0 +1,27 @@
+"""superopt makes ONNX models faster without changing what they compute.
+
+>>> import superopt
+>>> result = superopt.optimize("model.onnx", target="cpu")
+>>> result.save("faster.onnx")
+>>> print(result.report.verdict)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from superopt.engine.library import Result, optimize
+
+__all__ = ["Result", "__version__", "optimize"]
+
+
+def __getattr__(name: str) -> Any:
+    """`optimize` brings numpy and onnxruntime with it; asking for the version does not."""
+    if name in ("Result", "optimize"):
+        from superopt.engine import library
+
+        return getattr(library, name)
+    raise AttributeError(f"module 'superopt' has no attribute {name!r}")

@@ -1,0 +1,5 @@
+"""`python -m superopt`."""
+
+from superopt.cli import entry
+
+entry()

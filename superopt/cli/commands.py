@@ -1,0 +1,77 @@
+"""What each command calls and prints."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from superopt.cli.live import Live
+from superopt.cli.parser import options_of
+from superopt.cli.tables import show_bench, show_check, show_report
+from superopt.engine.deliver import deliver
+from superopt.engine.job import BenchJob, CheckJob
+from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
+from superopt.errors import BadOption
+from superopt.ir.files import clear_write_errors
+from superopt.options import Options
+from superopt.report import BenchReport, CheckReport, Record, Report
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.command == "schema":
+        print(json.dumps(Report.model_json_schema(), indent=2))
+        return 0
+    console = Console(stderr=True, quiet=arguments.quiet)
+    commands = {"optimize": _optimize, "check": _check, "bench": _bench}
+    return commands[arguments.command](arguments, options_of(arguments), console)
+
+
+def _optimize(arguments: argparse.Namespace, options: Options, console: Console) -> int:
+    if arguments.output is None and not arguments.dry_run:
+        raise BadOption("optimize: say where the result goes with -o OUT.onnx, or --dry-run")
+    with Live(console, arguments.quiet) as tell:
+        delivered = deliver(arguments.model, None if arguments.dry_run else arguments.output, options, tell)
+    show_report(console, delivered.report)
+    _emit(delivered.report, arguments)
+    if delivered.stopped is not None:
+        print(f"superopt: {delivered.stopped}; the original was kept", file=sys.stderr)
+        return delivered.stopped.exit_code
+    return 1 if delivered.report.check.status == "different" else 0
+
+
+def _check(arguments: argparse.Namespace, options: Options, console: Console) -> int:
+    job = CheckJob(original=arguments.model, candidate=arguments.other, options=options.as_json())
+    with Live(console, arguments.quiet) as tell:
+        done = run_job(job, _limits(options), tell, Watched())
+    report = CheckReport.model_validate(done.report)
+    show_check(console, report)
+    _emit(report, arguments)
+    return {"equal": 0, "different": 1, "unchecked": 2}[report.status]
+
+
+def _bench(arguments: argparse.Namespace, options: Options, console: Console) -> int:
+    job = BenchJob(models=arguments.models, options=options.as_json())
+    with Live(console, arguments.quiet) as tell:
+        done = run_job(job, _limits(options), tell, Watched())
+    report = BenchReport.model_validate(done.report)
+    show_bench(console, report)
+    _emit(report, arguments)
+    return 0
+
+
+def _limits(options: Options) -> Limits:
+    return Limits(options.time_limit, options.memory_limit << 20 or default_memory_limit())
+
+
+def _emit(report: Record, arguments: argparse.Namespace) -> None:
+    text = report.model_dump_json(indent=2)
+    if arguments.report is not None:
+        path: Path = arguments.report
+        with clear_write_errors(path):
+            path.write_text(text + "\n")
+    if arguments.json:
+        print(text)

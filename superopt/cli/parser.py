@@ -1,0 +1,129 @@
+"""Arguments of every command. The options of `optimize` come from `superopt.options`, word for word."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import superopt
+from superopt.errors import BadOption
+from superopt.options import Options, parse_dim, parse_shape
+
+EXIT_CODES = """exit codes:
+  0    done, also when nothing could be improved
+  1    done, but a check failed, models differ, or the working process died (the original was kept)
+  2    bad input or usage; nothing was written
+  3    a limit on time, memory or size was hit (the original was kept)
+  130  interrupted; nothing was written"""
+
+# Option type as written in `superopt.options`, and how its text is read.
+_READERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Path | None": Path}
+_CHOICES = {"Target": ("auto", "cpu", "cuda"), "Accept": ("faster", "not-slower")}
+CHECKING = ("target", "seed", "shape", "dim", "inputs", "threads", "time_limit", "memory_limit")
+TIMING = (*CHECKING, "budget", "costs")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        print(f"superopt: {message}\nTry: {self.prog} --help", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="superopt",
+        description="Makes ONNX models faster without changing what they compute.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"superopt {superopt.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    optimize = _command(commands, "optimize", "rewrite a model, check and time it against the original")
+    optimize.add_argument("model", type=Path, metavar="IN.onnx")
+    optimize.add_argument(
+        "-o", "--output", type=Path, metavar="OUT.onnx", help="where the result goes; never IN itself"
+    )
+    optimize.add_argument("--dry-run", action="store_true", help="do and report everything, write no model")
+    _add_options(optimize, [f.name for f in dataclasses.fields(Options)])
+    _add_printing(optimize)
+
+    check = _command(commands, "check", "do two models compute the same? 0 equal, 1 different, 2 could not run")
+    check.add_argument("model", type=Path, metavar="A.onnx")
+    check.add_argument("other", type=Path, metavar="B.onnx")
+    _add_options(check, CHECKING)
+    _add_printing(check)
+
+    bench = _command(commands, "bench", "time models against each other, interleaved; the first is the yardstick")
+    bench.add_argument("models", type=Path, nargs="+", metavar="A.onnx")
+    _add_options(bench, TIMING)
+    _add_printing(bench)
+
+    schema = _command(commands, "schema", "print the JSON Schema of the report")
+    schema.set_defaults(quiet=True)
+    return parser
+
+
+def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name, help=help, description=f"{help[0].upper()}{help[1:]}.", epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+
+
+def _add_printing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--report", type=Path, metavar="R.json", help="write the report (schema: superopt schema)")
+    parser.add_argument("--json", action="store_true", help="print the report to stdout")
+    parser.add_argument("--quiet", action="store_true", help="no table, no progress; errors only")
+
+
+def _add_options(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    for field in dataclasses.fields(Options):
+        if field.name not in names:
+            continue
+        flag, help = f"--{field.name.replace('_', '-')}", str(field.metadata["help"]).replace("%", "%%")
+        kind = str(field.type)
+        if kind.startswith("Mapping"):
+            read = parse_shape if field.name == "shape" else parse_dim
+            parser.add_argument(
+                flag, action="append", default=[], type=_reader(read), metavar=field.metadata["metavar"], help=help
+            )
+            continue
+        shown = "" if field.default in (None, "") else f" (default {field.default})"
+        if kind in _CHOICES:
+            parser.add_argument(flag, choices=_CHOICES[kind], default=field.default, help=help + shown)
+        else:
+            parser.add_argument(
+                flag, type=_READERS[kind], default=field.default, metavar=field.metadata["metavar"], help=help + shown
+            )
+
+
+def _reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """argparse shows a reader's own words only for its own error type."""
+
+    def wrapped(text: str) -> Any:
+        try:
+            return read(text)
+        except BadOption as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return wrapped
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    given = {f.name: getattr(arguments, f.name) for f in dataclasses.fields(Options) if hasattr(arguments, f.name)}
+    for name in ("shape", "dim"):
+        given[name] = _as_mapping(name, given.get(name, []))
+    return Options(**given)
+
+
+def _as_mapping(name: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise BadOption(f"--{name} {key}: given twice")
+        found[key] = value
+    return found

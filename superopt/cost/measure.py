@@ -1,0 +1,73 @@
+"""Times models against each other on the device they are meant for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from superopt.cost.contest import Contest, Method, Progress
+from superopt.cost.result import Comparison
+from superopt.cost.stage import Clock, Runner
+from superopt.errors import BadOption
+from superopt.runtime.deployment import Deployment
+from superopt.runtime.session import Session
+from superopt.runtime.values import Value
+
+# Raise it whenever times measured before and after a change to this package cannot be compared.
+METHOD_VERSION = 1
+TOGETHER_UP_TO = 1 << 30
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model as it would be deployed. `size` is what its weights take, external data included; without it the size of
+    the model itself counts."""
+
+    name: str
+    model: Path | bytes
+    deployment: Deployment
+    folder: Path | None = None
+    size: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        if self.size is not None:
+            return self.size
+        return self.model.stat().st_size if isinstance(self.model, Path) else len(self.model)
+
+
+def compare(
+    subjects: Sequence[Subject],
+    feeds: Mapping[str, Value],
+    method: Method | None = None,
+    *,
+    together_up_to: int = TOGETHER_UP_TO,
+    tell: Callable[[Progress], None] | None = None,
+    clock: Clock = time.perf_counter,
+) -> Comparison:
+    """All subjects on the same inputs, each against the first.
+
+    Models that together exceed `together_up_to` bytes are opened one at a time, so that memory never holds
+    more than the largest.
+    """
+    names = [subject.name for subject in subjects]
+    if not names or len(set(names)) < len(names):
+        raise BadOption(f"expected subjects with different names, found {', '.join(names) or 'none'}")
+    together = len(subjects) == 1 or sum(subject.bytes for subject in subjects) <= together_up_to
+
+    def open_runner(index: int) -> Runner:
+        return _BoundModel(subjects[index], feeds)
+
+    return Contest(names, open_runner, method or Method(), together, clock, tell).run()
+
+
+class _BoundModel:
+    def __init__(self, subject: Subject, feeds: Mapping[str, Value]) -> None:
+        self._session = Session(subject.model, subject.deployment, subject.folder)
+        self.run = self._session.bind(feeds).run
+
+    def close(self) -> None:
+        self._session.close()
+        del self.run

@@ -1,0 +1,127 @@
+"""From an input path to an output path: the job in its process, then the result moved into place.
+
+Whatever happens to the job, the user ends with a whole model: the faster one, or the original.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from superopt.engine.job import Known, OptimizeJob, Stage
+from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
+from superopt.errors import BadModel, BadOption, CannotWrite, LimitHit, SuperoptError, WorkerDied
+from superopt.ir.files import Written, clear_write_errors, free_data_name, place
+from superopt.options import Options
+from superopt.report import CheckReport, Report, TimingReport
+
+
+@dataclass(frozen=True)
+class Delivered:
+    written: Written | None
+    """What now lies at the output path; None after a dry run."""
+    report: Report
+    stopped: SuperoptError | None
+    """Why the job did not end by itself; the original was delivered then."""
+
+
+def deliver(source: Path, out: Path | None, options: Options, tell: Callable[[Stage], None]) -> Delivered:
+    """Optimize `source` into `out`; without `out` nothing is written."""
+    _refuse_bad_paths(source, out)
+    watched = Watched()
+    with _staging_folder(out) as folder:
+        job = OptimizeJob(
+            model=source,
+            folder=folder,
+            name=out.name if out is not None else source.name,
+            data_name=free_data_name(out) if out is not None else f"{source.name}.data",
+            share_data=out is not None and out.resolve().parent == source.resolve().parent,
+            options=options.as_json(),
+        )
+        limits = Limits(options.time_limit, options.memory_limit << 20 or default_memory_limit())
+        try:
+            done = run_job(job, limits, tell, watched)
+        except (LimitHit, WorkerDied) as stopped:
+            if watched.known is None:
+                raise
+            kept = _keep_original(source, out, folder, job, watched.known)
+            return Delivered(kept, _report_of_kept(watched, stopped, options), stopped)
+        report = Report.model_validate(done.report)
+        if out is None:
+            return Delivered(None, report, None)
+        which = "candidate" if report.returned == "optimized" else "original"
+        written = place(Written(folder / which / job.name, tuple(done.data_files)), out)
+        return Delivered(written, _with_path(report, out), None)
+
+
+def _refuse_bad_paths(source: Path, out: Path | None) -> None:
+    if not source.exists():
+        raise BadModel(f"{source}: no such file")
+    if out is None:
+        return
+    if out.is_dir():
+        raise CannotWrite(f"{out}: is a folder, expected a file name for the result")
+    if not out.parent.is_dir():
+        raise CannotWrite(f"{out}: the folder {out.parent} does not exist")
+    if out.exists() and out.samefile(source):
+        raise BadOption(f"{out}: the result would replace the original; choose another name")
+    if not os.access(out.parent, os.W_OK) or (out.exists() and not os.access(out, os.W_OK)):
+        raise CannotWrite(f"{out}: cannot be written: permission denied")
+
+
+@contextmanager
+def _staging_folder(out: Path | None) -> Iterator[Path]:
+    """A folder beside the output, so that moving into place is one step on one file system."""
+    if out is None:
+        folder = Path(tempfile.mkdtemp(prefix="superopt-"))
+    else:
+        with clear_write_errors(out):
+            folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep_original(source: Path, out: Path | None, folder: Path, job: OptimizeJob, known: Known) -> Written | None:
+    if out is None:
+        return None
+    staged = folder / "kept"
+    data_files = () if job.share_data else tuple(known.external)
+    with clear_write_errors(out):
+        staged.mkdir()
+        shutil.copyfile(source, staged / job.name)
+        for name in data_files:
+            (staged / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source.resolve().parent / name, staged / name)
+    return place(Written(staged / job.name, data_files), out)
+
+
+def _report_of_kept(watched: Watched, stopped: SuperoptError, options: Options) -> Report:
+    known = watched.known
+    assert known is not None
+    reason = f"the job did not finish: {stopped}"
+    return Report(
+        verdict=f"{reason}; the original's own bytes are returned",
+        returned="original",
+        before=known.facts,
+        after=known.facts,
+        rewrites=[],
+        candidate_nodes=known.facts.nodes,
+        check=CheckReport(status="unchecked", reason=reason, runs=0, inputs=[], outputs=[]),
+        timing=TimingReport.untimed(reason),
+        environment=known.environment,
+        options=options.as_json(),
+        peak_memory_bytes=watched.largest,
+        seconds=watched.seconds,
+        notes=[],
+    )
+
+
+def _with_path(report: Report, out: Path) -> Report:
+    return report.model_copy(update={"after": report.after.model_copy(update={"path": str(out)})})

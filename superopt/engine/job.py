@@ -1,0 +1,72 @@
+"""What passes between the process that asks and the process that works: one JSON line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from superopt.report import Environment, ModelFacts, Record
+
+
+class OptimizeJob(Record):
+    kind: Literal["optimize"] = "optimize"
+    model: Path
+    folder: Path = Field(description="an empty folder for the result, on the file system of the output")
+    name: str = Field(description="file name of the result")
+    data_name: str = Field(description="name of its data file, should it need one")
+    share_data: bool = Field(description="the result lies beside the original and may use the same data files")
+    options: dict[str, Any]
+
+
+class CheckJob(Record):
+    kind: Literal["check"] = "check"
+    original: Path
+    candidate: Path
+    options: dict[str, Any]
+
+
+class BenchJob(Record):
+    kind: Literal["bench"] = "bench"
+    models: list[Path]
+    options: dict[str, Any]
+
+
+Job = Annotated[OptimizeJob | CheckJob | BenchJob, Field(discriminator="kind")]
+JOB: TypeAdapter[OptimizeJob | CheckJob | BenchJob] = TypeAdapter(Job)
+
+
+class Stage(Record):
+    """The work has come this far."""
+
+    event: Literal["stage"] = "stage"
+    stage: str
+    detail: str = ""
+
+
+class Known(Record):
+    """What the input is, sent as soon as it is known, so that a report can be made whatever happens next."""
+
+    event: Literal["known"] = "known"
+    facts: ModelFacts
+    external: list[str] = Field(description="data files beside the model")
+    environment: Environment
+
+
+class Done(Record):
+    event: Literal["done"] = "done"
+    report: dict[str, Any]
+    data_files: list[str] = Field(default_factory=list)
+
+
+class Failed(Record):
+    """An error of the tree in `superopt.errors`, by name."""
+
+    event: Literal["failed"] = "failed"
+    error: str
+    message: str
+
+
+Event = Annotated[Stage | Known | Done | Failed, Field(discriminator="event")]
+EVENT: TypeAdapter[Stage | Known | Done | Failed] = TypeAdapter(Event)

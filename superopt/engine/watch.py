@@ -1,0 +1,145 @@
+"""Start a job's process, follow it, hold it to its limits, and say what happened if it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import superopt.errors
+from superopt.cost.memory import resident_bytes
+from superopt.engine.job import EVENT, BenchJob, CheckJob, Done, Failed, Known, OptimizeJob, Stage
+from superopt.errors import LimitHit, SuperoptError, WorkerDied
+
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Limits:
+    seconds: float
+    memory_bytes: int
+
+
+@dataclass
+class Watched:
+    """What is known of a running job; it outlives the process."""
+
+    stage: str = "starting"
+    known: Known | None = None
+    done: Done | None = None
+    failed: Failed | None = None
+    largest: int = 0
+    seconds: float = 0.0
+
+
+def default_memory_limit() -> int:
+    """Nine tenths of what the machine can give without swapping."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024 * 9 // 10
+    return 1 << 62
+
+
+def run_job(
+    job: OptimizeJob | CheckJob | BenchJob, limits: Limits, tell: Callable[[Stage], None], watched: Watched
+) -> Done:
+    """Work in a child process. Raises what the child raised, `LimitHit` or `WorkerDied`; `watched` keeps what came."""
+    with tempfile.TemporaryFile("w+") as noise:
+        child = _start(noise)
+        try:
+            assert child.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                child.stdin.write(job.model_dump_json().encode() + b"\n")
+                child.stdin.close()
+            _follow(child, limits, tell, watched)
+        finally:
+            _stop(child)
+        if watched.failed is not None:
+            raise _error(watched.failed)
+        if watched.done is not None:
+            return watched.done
+        raise WorkerDied(_obituary(child.returncode, watched.stage, noise))
+
+
+def _start(noise: IO[str]) -> subprocess.Popen[bytes]:
+    """In a session of its own: Ctrl-C reaches the parent alone, which decides."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "superopt.engine.worker", str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=noise,
+        start_new_session=True,
+    )
+
+
+def _follow(child: subprocess.Popen[bytes], limits: Limits, tell: Callable[[Stage], None], watched: Watched) -> None:
+    assert child.stdout is not None
+    os.set_blocking(child.stdout.fileno(), False)
+    selector = selectors.DefaultSelector()
+    selector.register(child.stdout, selectors.EVENT_READ)
+    started, buffer = time.monotonic(), b""
+    while True:
+        if selector.select(POLL_SECONDS):
+            chunk = child.stdout.read()
+            if chunk == b"":
+                return
+            *lines, buffer = (buffer + (chunk or b"")).split(b"\n")
+            for line in lines:
+                _receive(line, tell, watched)
+        watched.largest = max(watched.largest, held := resident_bytes(child.pid) or 0)
+        if held > limits.memory_bytes:
+            allowed = limits.memory_bytes >> 20
+            raise LimitHit(f"the job held {held >> 20} MiB of memory while {watched.stage}; the limit is {allowed} MiB")
+        watched.seconds = time.monotonic() - started
+        if watched.seconds > limits.seconds:
+            raise LimitHit(f"the job ran for more than {limits.seconds:g} s, while {watched.stage}")
+
+
+def _receive(line: bytes, tell: Callable[[Stage], None], watched: Watched) -> None:
+    event = EVENT.validate_json(line)
+    if isinstance(event, Stage):
+        watched.stage = event.stage
+        tell(event)
+    elif isinstance(event, Known):
+        watched.known = event
+    elif isinstance(event, Done):
+        watched.done = event
+    else:
+        watched.failed = event
+
+
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    """End the child and whatever it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if child.poll() is None:
+            try:
+                child.wait(timeout=0 if sys.exc_info()[0] else 5)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _error(failed: Failed) -> SuperoptError:
+    kind = getattr(superopt.errors, failed.error, SuperoptError)
+    error = SuperoptError.__new__(kind)
+    error.args = (failed.message,)
+    return error
+
+
+def _obituary(code: int, stage: str, noise: IO[str]) -> str:
+    if code < 0:
+        how = f"was killed by {signal.Signals(-code).name}"
+    else:
+        how = f"ended with exit code {code}"
+    noise.seek(0)
+    last = [line.strip() for line in noise.read()[-4000:].splitlines() if line.strip()]
+    return f"the working process {how} while {stage}" + (f"; its last words: {last[-1][:300]}" if last else "")

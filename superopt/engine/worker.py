@@ -1,0 +1,71 @@
+"""The child process: reads one job, works, reports in JSON lines. Run as `python -m superopt.engine.worker`."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import IO
+
+from superopt.engine.job import JOB, BenchJob, CheckJob, Done, Failed, Known, OptimizeJob, Stage
+from superopt.errors import SuperoptError
+from superopt.options import from_json
+from superopt.search.compare import bench_models, check_models
+from superopt.search.optimize import Destination, optimize_model
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    _die_with_parent()
+    channel = _private_stdout()
+
+    def send(event: Stage | Known | Done | Failed) -> None:
+        channel.write(event.model_dump_json() + "\n")
+        channel.flush()
+
+    job = JOB.validate_json(sys.stdin.buffer.readline())
+    try:
+        send(_work(job, send))
+    except SuperoptError as error:
+        send(Failed(error=type(error).__name__, message=str(error)))
+    except MemoryError:
+        send(Failed(error="LimitHit", message="the machine's memory ran out"))
+
+
+def _work(job: OptimizeJob | CheckJob | BenchJob, send: Callable[[Stage | Known], None]) -> Done:
+    options = from_json(job.options)
+
+    def tell(stage: str, detail: str = "") -> None:
+        send(Stage(stage=stage, detail=detail))
+
+    if isinstance(job, OptimizeJob):
+        where = Destination(job.folder, job.name, job.data_name, job.share_data)
+        outcome = optimize_model(
+            job.model, where, options, tell,
+            lambda facts, external, environment: send(Known(facts=facts, external=external, environment=environment)),
+        )  # fmt: skip
+        return Done(report=outcome.report.model_dump(mode="json"), data_files=list(outcome.written.data_files))
+    if isinstance(job, CheckJob):
+        return Done(report=check_models(job.original, job.candidate, options, tell).model_dump(mode="json"))
+    return Done(report=bench_models(job.models, options, tell).model_dump(mode="json"))
+
+
+def _private_stdout() -> IO[str]:
+    """Keep the real stdout for events; whatever a library prints goes to stderr."""
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return channel
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end this process when its parent ends, however that happens."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != int(sys.argv[1]):
+        sys.exit("the parent is gone")
+
+
+if __name__ == "__main__":
+    main()

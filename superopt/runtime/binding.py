@@ -1,0 +1,72 @@
+"""One inference over tensors that already lie where the model wants them: what the clock should see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from superopt.errors import CannotRun
+from superopt.runtime.deployment import Deployment
+from superopt.runtime.failure import reason
+from superopt.runtime.library import errors, onnxruntime
+from superopt.runtime.port import Port
+from superopt.runtime.values import ort_value
+
+SKIP_CAPTURE = -1
+
+
+@dataclass(frozen=True)
+class Binding:
+    """`run()` makes one synchronous inference; `resident` says whether tensors stayed on the device."""
+
+    run: Callable[[], None]
+    resident: bool
+
+
+def bind(
+    native: Any, deployment: Deployment, outputs: tuple[Port, ...], values: Mapping[str, Any], number: int
+) -> Binding:
+    """Binds inputs once and lets every run write into the same output buffers.
+
+    The first run finds the outputs' sizes. CUDA graphs replay addresses: each binding captures one under its own
+    number, and only after the outputs have their place.
+    """
+    device, device_id = deployment.target, deployment.device_id
+    binding = native.io_binding()
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, ort_value(value, _home(native, name, device), device_id))
+    for output in outputs:
+        binding.bind_output(output.name, device, device_id)
+    native.run_with_iobinding(binding, run_options(deployment, SKIP_CAPTURE))
+    for output, value in zip(outputs, binding.get_outputs(), strict=True):
+        binding.bind_ortvalue_output(output.name, value)
+    options = run_options(deployment, number)
+
+    def run() -> None:
+        try:
+            native.run_with_iobinding(binding, options)
+            binding.synchronize_outputs()
+        except errors() as error:
+            raise CannotRun(f"onnxruntime cannot run the model: {reason(error)}") from error
+
+    return Binding(run, resident=True)
+
+
+def run_options(deployment: Deployment, graph: int) -> Any:
+    """None unless a CUDA graph is captured, where each run must say which one it means."""
+    if not deployment.captures_cuda_graph:
+        return None
+    options = onnxruntime().RunOptions()
+    options.add_run_config_entry("gpu_graph_id", str(graph))
+    return options
+
+
+def _home(native: Any, name: str, device: str) -> str:
+    """Where the model reads this input: a shape, say, is read on the CPU even by a CUDA session."""
+    if not hasattr(native, "get_input_memory_infos"):
+        return device
+    names = [argument.name for argument in native.get_inputs()]
+    if name not in names:
+        return device
+    return "cpu" if native.get_input_memory_infos()[names.index(name)].name == "Cpu" else device

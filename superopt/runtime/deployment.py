@@ -1,0 +1,77 @@
+"""How a model is run. A measured time belongs to a model *and* its deployment."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+from superopt.errors import BadOption
+from superopt.runtime.cores import usable_cores
+
+Target: TypeAlias = Literal["cpu", "cuda"]
+Level: TypeAlias = Literal["all", "extended", "basic", "disable"]
+Pairs: TypeAlias = "tuple[tuple[str, str], ...]"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Everything of a session that is not the model; order of options does not matter, they are kept sorted."""
+
+    target: Target = "cpu"
+    threads: int = field(default_factory=usable_cores)
+    level: Level = "all"
+    tf32: bool = True  # onnxruntime's own default; of no effect on the CPU
+    provider_options: Pairs = ()
+    config: Pairs = ()
+    free_dims: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.target not in get_args(Target):
+            raise BadOption(f"target: expected cpu or cuda, found {self.target!r}")
+        if self.level not in get_args(Level):
+            raise BadOption(f"level: expected one of {', '.join(get_args(Level))}, found {self.level!r}")
+        if self.threads < 1:
+            raise BadOption(f"threads: expected at least 1, found {self.threads}")
+        if self.target == "cpu" and self.provider_options:
+            names = ", ".join(name for name, _ in self.provider_options)
+            raise BadOption(f"provider options are for the target cuda, found {names} for cpu")
+        for what in ("provider_options", "config", "free_dims"):
+            object.__setattr__(self, what, _sorted(what, getattr(self, what)))
+
+    @property
+    def provider_settings(self) -> dict[str, str]:
+        """What the CUDA provider is told."""
+        return {"use_tf32": str(int(self.tf32)), **dict(self.provider_options)}
+
+    @property
+    def device_id(self) -> int:
+        return int(self.provider_settings.get("device_id", "0"))
+
+    @property
+    def captures_cuda_graph(self) -> bool:
+        return self.target == "cuda" and self.provider_settings.get("enable_cuda_graph") == "1"
+
+    @property
+    def text(self) -> str:
+        """One canonical line: equal for deployments that behave alike."""
+        words = [self.target, f"threads={self.threads}", f"level={self.level}"]
+        if self.target == "cuda":
+            words += [f"{name}={value}" for name, value in sorted(self.provider_settings.items())]
+        words += [f"{name}={value}" for name, value in self.config]
+        words += [f"dim:{name}={size}" for name, size in self.free_dims]
+        return " ".join(words)
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+
+def _sorted(what: str, pairs: Iterable[tuple[str, object]]) -> tuple[tuple[str, object], ...]:
+    ordered = tuple(sorted(pairs, key=lambda pair: pair[0]))
+    for (name, _), (following, _) in itertools.pairwise(ordered):
+        if name == following:
+            raise BadOption(f"{what}: {name} is given twice")
+    return ordered

@@ -1,0 +1,36 @@
+"""What onnxruntime says when it fails, as one line a user can act on."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+from superopt.errors import CannotRun
+from superopt.runtime.library import errors
+
+_STATUS = re.compile(r"\[ONNXRuntimeError\] : \d+ : (\w+) : ")
+# "/onnxruntime_src/…/reshape_helper.h:91 onnxruntime::ReshapeHelper::ReshapeHelper(const …&, bool) "
+_SOURCE = re.compile(r"(?:/[\w.\-+]+)+\.(?:cc|h|cu|cuh|cpp|hpp):\d+ (?:[^()\n]*\([^\n]*?\)(?: const)? )?")
+_BAD_ALLOC = re.compile(r"bad_alloc|bad allocation|failed to allocate memory", re.IGNORECASE)
+
+
+@contextlib.contextmanager
+def translated(doing: str, model: Path | None = None) -> Generator[None]:
+    """Any exception of onnxruntime becomes `CannotRun("doing: reason")`."""
+    try:
+        yield
+    except errors() as error:
+        raise CannotRun(f"{doing}: {reason(error, model)}") from error
+
+
+def reason(error: BaseException, model: Path | None = None) -> str:
+    text = str(error)
+    if isinstance(error, MemoryError) or _BAD_ALLOC.search(text):
+        return "out of memory"
+    if model is not None:
+        text = text.replace(str(model), model.name)
+    text = _SOURCE.sub("", _STATUS.sub("", text))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,1 @@
+"""Optimize one model: rewrite, check, time, decide."""
