@@ -1,1 +1,1 @@
-"""superopt/ops"""
+"""What a formula is: index arithmetic, element expressions, tensors given pointwise, the registry of operators."""

@@ -1,0 +1,155 @@
+"""The operators, by name: what the decorator on a definition records."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from superopt.ops.formula import NotCovered, Static, Tensor
+from superopt.ops.symbols import Symbols
+
+Elements = Literal["real", "any"]
+"""`any`: the formula holds in any ring, so for integers that wrap around too; `real`: for floating point only."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    kind: Literal["tensor", "static", "attribute"]
+    variadic: bool = False
+    required: bool = True
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Operands and attributes that a test may give an operator."""
+
+    shapes: tuple[tuple[int, ...] | None, ...]
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    outputs: int = 1
+    values: Callable[[Any, tuple[int, ...]], Any] | None = None
+    """How operand values are drawn, where ordinary numbers will not do."""
+
+
+Unknown: TypeAlias = Callable[[Symbols, tuple[int, ...]], Iterable[Mapping[str, Any]]]
+"""From symbols and the operands' ranks to arguments that stand for all legal ones: one mapping for each way to fill
+in what is no number (auto_pad, a mode), with symbols for all that is."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    name: str
+    domain: str
+    since: int
+    until: int | None
+    elements: Elements
+    formula: Callable[..., Tensor | tuple[Tensor, ...]]
+    draw: Callable[[Any], Draw]
+    parameters: tuple[Parameter, ...]
+    unknown: Unknown | None
+    commutative: bool
+    digest: str
+    doc: str
+
+    @property
+    def kind(self) -> str:
+        return f"{self.domain}::{self.name}" if self.domain else self.name
+
+    @property
+    def tensors(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.kind == "tensor")
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((p for p in self.parameters if p.name == name), None)
+
+    def apply(self, inputs: list[Tensor | None], arguments: Mapping[str, Any], outputs: int = 1) -> tuple[Tensor, ...]:
+        """The results for these operands; `arguments` are attributes and static inputs by name."""
+        keywords = dict(arguments)
+        if "outputs" in inspect.signature(self.formula).parameters:
+            keywords["outputs"] = outputs
+        for name in arguments:
+            if self.parameter(name) is None:
+                raise NotCovered(f"{self.kind} has no argument {name!r}")
+        results = self.formula(*inputs, **keywords)
+        return results if isinstance(results, tuple) else (results,)
+
+
+class Registry:
+    """Operators by domain and name; several versions of one operator cover different opsets."""
+
+    def __init__(self) -> None:
+        self._operators: dict[tuple[str, str], list[Operator]] = {}
+
+    def add(self, operator: Operator) -> None:
+        self._operators.setdefault((operator.domain, operator.name), []).append(operator)
+
+    def __iter__(self) -> Iterator[Operator]:
+        for key in sorted(self._operators):
+            yield from sorted(self._operators[key], key=lambda o: o.since)
+
+    def find(self, name: str, domain: str = "", opset: int | None = None) -> Operator | None:
+        """The definition that covers an opset; the newest where none is named."""
+        for operator in sorted(self._operators.get((domain, name), ()), key=lambda o: -o.since):
+            if opset is None or (operator.since <= opset and (operator.until is None or opset <= operator.until)):
+                return operator
+        return None
+
+
+REGISTRY = Registry()
+
+
+def operator(
+    name: str,
+    *,
+    since: int,
+    draw: Callable[[Any], Draw],
+    unknown: Unknown | None = None,
+    until: int | None = None,
+    domain: str = "",
+    elements: Elements = "real",
+    commutative: bool = False,
+    registry: Registry = REGISTRY,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a definition.
+
+    `draw` makes random legal operands from a numpy generator, for the laws' tests; `unknown` makes symbolic attributes,
+    for rules that leave them open.
+    """
+
+    def register(formula: Callable[..., Any]) -> Callable[..., Any]:
+        registry.add(
+            Operator(
+                name, domain, since, until, elements, formula, draw, _parameters(formula), unknown, commutative,
+                _digest(formula), inspect.getdoc(formula) or inspect.getdoc(inspect.getmodule(formula)) or "",
+            )
+        )  # fmt: skip
+        return formula
+
+    return register
+
+
+def _parameters(formula: Callable[..., Any]) -> tuple[Parameter, ...]:
+    found: list[Parameter] = []
+    for name, p in inspect.signature(formula).parameters.items():
+        if name == "outputs":
+            continue
+        default = None if p.default is p.empty else p.default
+        if p.kind is p.KEYWORD_ONLY:
+            found.append(Parameter(name, "attribute", required=p.default is p.empty, default=default))
+        elif p.annotation in (Static, "Static"):
+            found.append(Parameter(name, "static", required=p.default is p.empty, default=default))
+        else:
+            variadic = p.kind is p.VAR_POSITIONAL
+            found.append(Parameter(name, "tensor", variadic, p.default is p.empty and not variadic))
+    return tuple(found)
+
+
+def _digest(formula: Callable[..., Any]) -> str:
+    """Over the whole file of the definition: helpers beside it are part of its meaning."""
+    module = inspect.getmodule(formula)
+    source = inspect.getsource(module) if module is not None else inspect.getsource(formula)
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
