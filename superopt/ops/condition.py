@@ -38,7 +38,7 @@ class Condition:
         return _decider.get()(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AtLeastZero(Condition):
     index: Poly
 
@@ -46,7 +46,7 @@ class AtLeastZero(Condition):
         return f"{self.index} ≥ 0"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Zero(Condition):
     index: Poly
 
@@ -54,7 +54,7 @@ class Zero(Condition):
         return f"{self.index} = 0"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Not(Condition):
     of: Condition
 
@@ -62,7 +62,7 @@ class Not(Condition):
         return f"not ({self.of})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Both(Condition):
     parts: tuple[Condition, ...]
 
@@ -75,10 +75,11 @@ def both(a: Condition | bool, b: Condition | bool) -> Condition | bool:
         return b if a else False
     if isinstance(b, bool):
         return a if b else False
-    return Both((*_parts(a), *_parts(b)))
+    return Both((*parts_of(a), *parts_of(b)))
 
 
-def _parts(condition: Condition) -> tuple[Condition, ...]:
+def parts_of(condition: Condition) -> tuple[Condition, ...]:
+    """Conditions that hold together exactly where this one does."""
     return condition.parts if isinstance(condition, Both) else (condition,)
 
 

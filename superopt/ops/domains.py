@@ -8,15 +8,29 @@ Ordered    small integers: exact and ordered, for max and relu; no quotients, no
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from superopt.ops.evaluate import Array, Unsupported
 
 PRIME = (1 << 31) - 1
 
+
+def _rounding_to(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+    """The nearest number of a floating-point type; an integer toward zero, and wrapped around; 0 or 1 for bool."""
+    if dtype.kind in "iu":
+        return lambda x: np.trunc(x).astype(np.int64).astype(dtype).astype(np.float64)
+    return lambda x: x.astype(dtype).astype(np.float64)
+
+
+_CAST_TYPES: tuple[type[Any], ...] = (
+    np.bool_, np.float16, ml_dtypes.bfloat16, np.float32, np.float64,
+    np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+)  # fmt: skip
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
 _FLOAT_CALLS: dict[str, Any] = {
     "exp": np.exp,
@@ -34,18 +48,24 @@ _FLOAT_CALLS: dict[str, Any] = {
     "cos": np.cos,
     "floor": np.floor,
     "round": np.round,
+    "pi": lambda: np.asarray(np.pi),
+    **{f"cast_{np.dtype(t)}": _rounding_to(np.dtype(t)) for t in _CAST_TYPES},
 }
 
 
 class Reals:
+    """What has no value is NaN or infinite, as in the runtime, and no warning."""
+
     def number(self, value: Any) -> Array:
         return np.asarray(float(value) if isinstance(value, Fraction) else value, dtype=np.float64)
 
     def add(self, a: Array, b: Array) -> Array:
-        return a + b
+        with np.errstate(all="ignore"):
+            return a + b
 
     def multiply(self, a: Array, b: Array) -> Array:
-        return a * b
+        with np.errstate(all="ignore"):
+            return a * b
 
     def call(self, function: str, arguments: list[Array]) -> Array:
         known = _FLOAT_CALLS.get(function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from superopt.ops.registry import Draw
@@ -31,12 +32,25 @@ def broadcasting(count: int) -> Callable[[Any], Draw]:
     def draw(rng: Any) -> Draw:
         full = shape(rng, 1, 4)
         shapes = [
-            tuple(1 if rng.random() < 0.25 else n for n in full)[int(rng.integers(len(full))) :] for _ in range(count)
+            tuple(1 if rng.random() < 0.25 else n for n in full)[int(rng.integers(len(full) + 1)) :]
+            for _ in range(count)
         ]
         shapes[int(rng.integers(count))] = full
         return Draw(tuple(shapes))
 
     return draw
+
+
+def whole(draw: Callable[[Any], Draw]) -> Callable[[Any], Draw]:
+    """The same operands, of integers now and then, for operators that take them too."""
+
+    def sometimes(rng: Any) -> Draw:
+        found = draw(rng)
+        if rng.random() < 0.7:
+            return found
+        return replace(found, values=lambda rng, shape: rng.integers(-9, 10, shape))
+
+    return sometimes
 
 
 def axis(rng: Any, rank: int) -> int:

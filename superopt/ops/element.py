@@ -51,7 +51,7 @@ class Element:
     __radd__, __rmul__ = __add__, __mul__
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Access(Element):
     """Element `indices` of the input tensor called `tensor`."""
 
@@ -64,26 +64,26 @@ class Number(Element):
     value: Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Size(Element):
     """A size used as a number, as in the mean over an axis."""
 
     index: Poly
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Add(Element):
     left: Element
     right: Element
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Multiply(Element):
     left: Element
     right: Element
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Call(Element):
     """A function of elements: exp, reciprocal, max, …"""
 
@@ -91,7 +91,7 @@ class Call(Element):
     arguments: tuple[Element, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reduce(Element):
     """`sum`, `max`, `min` or `product` of the body for variable = 0 … extent − 1, where the guard holds."""
 
@@ -102,7 +102,7 @@ class Reduce(Element):
     body: Element
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Select(Element):
     """The first where the condition on indices holds, the second elsewhere."""
 
@@ -111,7 +111,7 @@ class Select(Element):
     otherwise: Element
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Choose(Element):
     """The second where the first, an element that is 0 or 1, is 1; the third where it is 0."""
 
@@ -157,6 +157,19 @@ def call(function: str, *arguments: Operand) -> Element:
     return Call(function, tuple(map(lift, arguments)))
 
 
+def power(base: Element, exponent: Operand) -> Element:
+    """base^exponent; where the exponent is a small known number, as a product, a root or the reciprocal of one."""
+    e = lift(exponent)
+    size = abs(e.value) if isinstance(e, Number) else None
+    if size in (0, 1, 2, 3, 4):
+        found = base ** int(size)
+    elif size == Fraction(1, 2):
+        found = call("sqrt", base)
+    else:
+        return call("pow", base, e)
+    return reciprocal(found) if isinstance(e, Number) and e.value < 0 else found
+
+
 def maximum(a: Operand, b: Operand) -> Element:
     return call("max", a, b)
 
@@ -176,6 +189,8 @@ def choose(which: Element, then: Operand, otherwise: Operand) -> Element:
     """By an element that is 0 or 1."""
     return Choose(which, lift(then), lift(otherwise))
 
+
+PI = call("pi")
 
 _counter = itertools.count()
 

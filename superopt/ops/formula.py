@@ -9,8 +9,10 @@
 
 Positional parameters are input tensors (`= None` where ONNX makes them optional, `*xs` for any number of them), those
 annotated `Static` are inputs whose value must be known (axes, sizes, splits; older opsets have them as attributes), and
-keyword parameters are attributes with ONNX's defaults. `require` states what ONNX demands of legal operands, `covered`
-what this definition handles of what ONNX allows.
+keyword parameters are attributes with ONNX's defaults. Two keywords are no attributes but facts about the node:
+`outputs`, how many results it has, and `types`, element types of operands by name, where a mask of booleans means
+something else than one of numbers. `require` states what ONNX demands of legal operands, `covered` what this definition
+handles of what ONNX allows.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from superopt.ops.condition import Condition
-from superopt.ops.element import Element, select
+from superopt.ops.element import Element, Operand, lift, select
 from superopt.ops.index import Index, product, same
 
 
@@ -58,6 +60,11 @@ def tensor(shape: tuple[Index, ...], at: Callable[..., Element]) -> Tensor:
     return Tensor(tuple(shape), at)
 
 
+def constant(value: Operand, shape: tuple[Index, ...] = ()) -> Tensor:
+    """A tensor known to hold one number everywhere, such as the exponent 2."""
+    return Tensor(shape, lambda *_: lift(value))
+
+
 def require(condition: Condition | bool, message: str) -> None:
     if not condition:
         raise Illegal(message)
@@ -77,26 +84,29 @@ def normal_axis(axis: int, rank: int) -> int:
 def broadcast_shape(*shapes: tuple[Index, ...]) -> tuple[Index, ...]:
     """The common shape as ONNX (and numpy) broadcast: aligned at the end, a size of 1 gives way."""
     rank = max(map(len, shapes))
-    sizes: list[Index] = []
-    for axis in range(rank):
-        common: Index = 1
-        for shape in shapes:
-            position = axis - rank + len(shape)
-            if position < 0:
-                continue
-            size = shape[position]
-            if size == common or size == 1:
-                continue
-            require(common == 1, f"sizes {common} and {size} do not broadcast")
+    return tuple(
+        _common_size([shape[axis - rank + len(shape)] for shape in shapes if axis - rank + len(shape) >= 0])
+        for axis in range(rank)
+    )
+
+
+def _common_size(sizes: list[Index]) -> Index:
+    """Sizes of one form are equal without asking; only the others have to be compared."""
+    common: Index = 1
+    for size in sizes:
+        if same(size, common) or same(size, 1):
+            continue
+        if same(common, 1) or common == 1:
             common = size
-        sizes.append(common)
-    return tuple(sizes)
+        elif not (size == common or size == 1):
+            raise Illegal(f"sizes {common} and {size} do not broadcast")
+    return common
 
 
 def broadcast(x: Tensor, shape: tuple[Index, ...]) -> Tensor:
     """`x` seen at a shape it broadcasts to."""
     offset = len(shape) - x.rank
-    stretched = [bool(n == 1) and not bool(shape[offset + k] == 1) for k, n in enumerate(x.shape)]
+    stretched = [not same(n, shape[offset + k]) and bool(n == 1) for k, n in enumerate(x.shape)]
 
     def at(*i: Index) -> Element:
         return x[tuple(0 if stretched[k] else i[offset + k] for k in range(x.rank))]

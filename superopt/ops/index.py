@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero, both, negate
 
@@ -241,9 +241,13 @@ def _weight(index: Index) -> int:
     return sum(abs(c) * (1 + len(m)) for m, c in terms_of(index).items())
 
 
-def substitute(index: Index, values: Mapping[Symbol, Index]) -> Index:
-    """Symbols replaced, quotients recomputed."""
-    if isinstance(index, int) or not any(a in values for a in index.atoms if isinstance(a, Symbol)):
+Values: TypeAlias = Mapping[Any, Index]
+"""What to put in place of atoms: symbols, or whole quotients."""
+
+
+def substitute(index: Index, values: Values) -> Index:
+    """Atoms replaced, quotients recomputed."""
+    if isinstance(index, int) or index.atoms.isdisjoint(values):
         return index
     total: Index = 0
     for monomial, c in index.terms.items():
@@ -254,9 +258,11 @@ def substitute(index: Index, values: Mapping[Symbol, Index]) -> Index:
     return total
 
 
-def _substitute_atom(atom: Atom, values: Mapping[Symbol, Index]) -> Index:
+def _substitute_atom(atom: Atom, values: Values) -> Index:
+    if atom in values:
+        return values[atom]
     if isinstance(atom, Symbol):
-        return values.get(atom, Poly({(atom,): 1}))
+        return Poly({(atom,): 1})
     return floor_divide(substitute(atom.number, values), substitute(atom.divisor, values))
 
 
@@ -267,7 +273,7 @@ def product(sizes: tuple[Index, ...]) -> Index:
     return total
 
 
-def substitute_condition(condition: Condition | bool, values: Mapping[Symbol, Index]) -> Condition | bool:
+def substitute_condition(condition: Condition | bool, values: Values) -> Condition | bool:
     if isinstance(condition, AtLeastZero):
         return at_least_zero(substitute(condition.index, values))
     if isinstance(condition, Zero):

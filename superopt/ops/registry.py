@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from superopt.ops.formula import NotCovered, Static, Tensor
 from superopt.ops.symbols import Symbols
+from superopt.runtime.deployment import Target
 
 Elements = Literal["real", "any"]
 """`any`: the formula holds in any ring, so for integers that wrap around too; `real`: for floating point only."""
@@ -24,6 +25,10 @@ class Parameter:
     default: Any = None
 
 
+Values: TypeAlias = Callable[[Any, tuple[int, ...]], Any]
+"""From a numpy generator and a shape to an operand's values."""
+
+
 @dataclass(frozen=True)
 class Draw:
     """Operands and attributes that a test may give an operator."""
@@ -31,8 +36,15 @@ class Draw:
     shapes: tuple[tuple[int, ...] | None, ...]
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     outputs: int = 1
-    values: Callable[[Any, tuple[int, ...]], Any] | None = None
-    """How operand values are drawn, where ordinary numbers will not do."""
+    values: Values | tuple[Values | None, ...] | None = None
+    """How operand values are drawn, where ordinary numbers will not do: for all operands, or for each."""
+    known: Mapping[int, float] = field(default_factory=dict[int, float])
+    """Operands that the formula gets as a number: position and value."""
+    types: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Element types of operands, by parameter, for the formulas that ask for them."""
+
+    def values_of(self, operand: int) -> Values | None:
+        return self.values[operand] if isinstance(self.values, tuple) else self.values
 
 
 Unknown: TypeAlias = Callable[[Symbols, tuple[int, ...]], Iterable[Mapping[str, Any]]]
@@ -52,6 +64,7 @@ class Operator:
     parameters: tuple[Parameter, ...]
     unknown: Unknown | None
     commutative: bool
+    runs_on: Target
     digest: str
     doc: str
 
@@ -66,15 +79,33 @@ class Operator:
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
 
-    def apply(self, inputs: list[Tensor | None], arguments: Mapping[str, Any], outputs: int = 1) -> tuple[Tensor, ...]:
-        """The results for these operands; `arguments` are attributes and static inputs by name."""
+    def apply(
+        self,
+        inputs: list[Tensor | None],
+        arguments: Mapping[str, Any],
+        outputs: int = 1,
+        types: Mapping[str, str] | None = None,
+    ) -> tuple[Tensor, ...]:
+        """The results for these operands; `arguments` are attributes and static inputs by name.
+
+        `types` names the element types of operands that are no ordinary numbers (a boolean mask), by parameter.
+        """
         keywords = dict(arguments)
-        if "outputs" in inspect.signature(self.formula).parameters:
+        asked = inspect.signature(self.formula).parameters
+        if "outputs" in asked:
             keywords["outputs"] = outputs
+        if "types" in asked:
+            keywords["types"] = types or {}
         for name in arguments:
             if self.parameter(name) is None:
                 raise NotCovered(f"{self.kind} has no argument {name!r}")
-        results = self.formula(*inputs, **keywords)
+        if any(p.variadic for p in self.parameters):
+            results = self.formula(*inputs, **keywords)
+        else:
+            if len(inputs) > len(self.tensors):
+                raise NotCovered(f"{self.kind} takes {len(self.tensors)} tensors, found {len(inputs)}")
+            by_name = {p.name: x for p, x in zip(self.tensors, inputs, strict=False)}
+            results = self.formula(**by_name, **keywords)
         return results if isinstance(results, tuple) else (results,)
 
 
@@ -112,19 +143,20 @@ def operator(
     domain: str = "",
     elements: Elements = "real",
     commutative: bool = False,
+    runs_on: Target = "cpu",
     registry: Registry = REGISTRY,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a definition.
 
     `draw` makes random legal operands from a numpy generator, for the laws' tests; `unknown` makes symbolic attributes,
-    for rules that leave them open.
+    for rules that leave them open; `runs_on="cuda"` says that onnxruntime has no kernel for the CPU.
     """
 
     def register(formula: Callable[..., Any]) -> Callable[..., Any]:
         registry.add(
             Operator(
                 name, domain, since, until, elements, formula, draw, _parameters(formula), unknown, commutative,
-                _digest(formula), inspect.getdoc(formula) or inspect.getdoc(inspect.getmodule(formula)) or "",
+                runs_on, _digest(formula), inspect.getdoc(formula) or inspect.getdoc(inspect.getmodule(formula)) or "",
             )
         )  # fmt: skip
         return formula
@@ -135,7 +167,7 @@ def operator(
 def _parameters(formula: Callable[..., Any]) -> tuple[Parameter, ...]:
     found: list[Parameter] = []
     for name, p in inspect.signature(formula).parameters.items():
-        if name == "outputs":
+        if name in ("outputs", "types"):
             continue
         default = None if p.default is p.empty else p.default
         if p.kind is p.KEYWORD_ONLY:

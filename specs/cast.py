@@ -1,0 +1,36 @@
+"""Cast: the elements in another type.
+
+Only this is said of it: it is a function of each element alone, one for each type. `cast_float16` rounds, `cast_int32`
+cuts off a fraction, `cast_bool` is 1 where x is not 0; none is the identity, so proofs take them for unknown functions,
+which may be moved past whatever moves elements. The attributes saturate and round_mode matter to float8 types alone.
+"""
+
+from typing import Any
+
+from superopt.ops.draws import pick, shape
+from superopt.ops.element import call
+from superopt.ops.formula import Tensor, covered, elementwise
+from superopt.ops.registry import Draw, Values, operator
+
+TYPES = {
+    1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16",
+    11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16",
+}  # fmt: skip
+"""By ONNX's number. Strings, complex numbers and the small types that saturate are not covered."""
+
+
+def draw(rng: Any) -> Draw:
+    to = pick(rng, *TYPES)
+    unsigned = TYPES[to].startswith("uint")
+    sources: tuple[Values, ...] = (
+        lambda rng, shape: rng.uniform(0 if unsigned else -99, 99, shape),
+        lambda rng, shape: rng.integers(-300, 300, shape),
+        lambda rng, shape: rng.random(shape) < 0.5,
+    )
+    return Draw((shape(rng),), {"to": to}, values=pick(rng, *sources))
+
+
+@operator("Cast", since=6, elements="any", draw=draw)
+def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Tensor:
+    covered(to in TYPES, f"a cast to ONNX's type {to}")
+    return elementwise(lambda e: call(f"cast_{TYPES[to]}", e), x)

@@ -1,0 +1,17 @@
+"""Floor: the largest integer that is not above x."""
+
+from typing import Any
+
+from superopt.ops.draws import shape
+from superopt.ops.element import call
+from superopt.ops.formula import Tensor, elementwise
+from superopt.ops.registry import Draw, operator
+
+
+def draw(rng: Any) -> Draw:
+    return Draw((shape(rng),), values=lambda rng, shape: rng.integers(-9, 10, shape) / 2)
+
+
+@operator("Floor", since=6, draw=draw)
+def floor(x: Tensor) -> Tensor:
+    return elementwise(lambda e: call("floor", e), x)
