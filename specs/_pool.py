@@ -78,10 +78,14 @@ def pooling(
             covered(d == 1, f"auto_pad {auto_pad} with dilations")
             covered((n + s - 1) // s * s - s + k >= n, f"auto_pad {auto_pad} with strides beyond the windows")
     before, after = window_pads(auto_pad, pads, sizes, kernel, stride, dilation)
-    return tuple(_axis(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, dilation, before, after, strict=True))
+    return tuple(
+        _axis(*axis, ceil_mode=ceil_mode) for axis in zip(sizes, kernel, stride, dilation, before, after, strict=True)
+    )
 
 
-def _axis(n: Index, kernel: Index, stride: Index, dilation: Index, before: Index, after: Index, ceil_mode: int) -> Axis:
+def _axis(
+    n: Index, kernel: Index, stride: Index, dilation: Index, before: Index, after: Index, *, ceil_mode: int
+) -> Axis:
     covered(before < kernel, "padding as large as the window")
     covered(after < kernel, "padding as large as the window")
     covered(n >= dilation, "a window may lie in the padding alone")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from superopt.ops.element import Element, select
+from superopt.ops.element import ZERO, Element, select
 from superopt.ops.formula import covered
 from superopt.ops.index import Index, Poly, same
 
@@ -30,6 +30,8 @@ def look_up(
     shape: tuple[int, ...], flat: Sequence[Index], indices: tuple[Index, ...], use: Callable[[Index], Element]
 ) -> Element:
     """`use` of the entry at `indices`, of a table given by its shape and entries."""
+    if not flat:
+        return ZERO  # an empty table has no index
     steps = _steps(shape, flat)
     if steps is not None:
         return use(flat[0] + _dot(steps, indices))

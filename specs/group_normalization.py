@@ -1,22 +1,15 @@
 """GroupNormalization: scale · (x − mean) / √(variance + ε) + bias, mean and variance of each group of channels."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
-from specs._normalize import per_channel, standardized
+from specs._normalize import apart, per_channel, standardized
 from superopt.ops.draws import pick, shape, size
 from superopt.ops.element import Element, Operand
 from superopt.ops.formula import Tensor, covered, require, tensor
 from superopt.ops.index import Index
 from superopt.ops.registry import Draw, operator
 from superopt.ops.symbols import Symbols
-
-
-def apart(rng: Any, shape: tuple[int, ...]) -> Any:
-    """Numbers that differ: the runtime takes E[x²] − E[x]² for the variance, which is no good for a small one."""
-    count = math.prod(shape)
-    return (rng.permutation(count).reshape(shape) - count / 2) / 4
 
 
 def draw(rng: Any) -> Draw:

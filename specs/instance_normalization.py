@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from specs._normalize import per_channel, standardized, unknown_epsilon
+from specs._normalize import apart, per_channel, standardized, unknown_epsilon
 from superopt.ops.draws import pick, shape, size
 from superopt.ops.element import Element, Operand
 from superopt.ops.formula import Tensor, require, tensor
@@ -12,7 +12,9 @@ from superopt.ops.registry import Draw, operator
 
 def draw(rng: Any) -> Draw:
     x = (size(rng, 0 if rng.random() < 0.1 else 1, 3), *shape(rng, 2, 4, empty=False))
-    return Draw((x, x[1:2], x[1:2]), pick(rng, {}, {"epsilon": 1e-3}, {"epsilon": 0.5}))
+    # the runtime takes x · s − mean · s, where s = scale / √ε for a single element
+    arguments = {"epsilon": 0.5} if max(x[2:]) == 1 else pick(rng, {}, {"epsilon": 1e-3}, {"epsilon": 0.5})
+    return Draw((x, x[1:2], x[1:2]), arguments, values=(apart, None, None))
 
 
 @operator("InstanceNormalization", since=6, draw=draw, unknown=unknown_epsilon)

@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from specs.group_normalization import apart, group_normalization
+from specs._normalize import apart
+from specs.group_normalization import group_normalization
 from specs.swish import swish
 from specs.transpose import transpose
 from superopt.ops.draws import pick, size

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from superopt.cost.contest import Contest, Method, Progress
 from superopt.cost.result import Comparison
-from superopt.cost.stage import Clock, Runner
+from superopt.cost.sitting import Bench, Clock, Runner
 from superopt.errors import BadOption
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.session import Session
@@ -18,6 +20,7 @@ from superopt.runtime.values import Value
 # Raise it whenever times measured before and after a change to this package cannot be compared.
 METHOD_VERSION = 1
 TOGETHER_UP_TO = 1 << 30
+_WARM_UP_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,11 @@ def compare(
     def open_runner(index: int) -> Runner:
         return _BoundModel(subjects[index], feeds)
 
-    return Contest(names, open_runner, method or Method(), together, clock, tell).run()
+    method = method or Method()
+    warm_up_seconds = _WARM_UP_SHARE * method.seconds / len(subjects)
+    bench = Bench(open_runner, clock, method.sample_seconds, warm_up_seconds)
+    with _without_garbage_collection():
+        return Contest(names, bench, method, together, tell).run()
 
 
 class _BoundModel:
@@ -71,3 +78,15 @@ class _BoundModel:
     def close(self) -> None:
         self._session.close()
         del self.run
+
+
+@contextlib.contextmanager
+def _without_garbage_collection() -> Generator[None]:
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

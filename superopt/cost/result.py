@@ -24,8 +24,9 @@ class PairTiming(Record):
     verdict: Verdict
     reason: str = Field(description="what the verdict rests on")
     speedup: float | None = Field(description="the first's time over this one's, from interleaved pairs")
-    interval: Interval | None = Field(description="95 % confidence interval; none with too few pairs")
-    pairs: int
+    interval: Interval | None = Field(description="95 % confidence interval; none from fewer than two sittings")
+    sittings: int = Field(description="independent openings of both models behind speed-up and interval")
+    pairs: int = Field(description="pairs of samples in those sittings")
 
 
 class Comparison(Record):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +75,7 @@ def _refuse_bad_paths(source: Path, out: Path | None) -> None:
 
 
 @contextmanager
-def _staging_folder(out: Path | None) -> Iterator[Path]:
+def _staging_folder(out: Path | None) -> Generator[Path]:
     """A folder beside the output, so that moving into place is one step on one file system."""
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="superopt-"))

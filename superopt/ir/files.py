@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,7 @@ def free_data_name(out: Path) -> str:
 
 
 @contextmanager
-def clear_write_errors(path: Path) -> Iterator[None]:
+def clear_write_errors(path: Path) -> Generator[None]:
     """Operating system errors as one clear line."""
     try:
         yield

@@ -27,10 +27,10 @@ class Binding:
 def bind(
     native: Any, deployment: Deployment, outputs: tuple[Port, ...], values: Mapping[str, Any], number: int
 ) -> Binding:
-    """Binds inputs once and lets every run write into the same output buffers.
+    """Binds inputs once; the first run makes the output buffers that onnxruntime writes into ever after.
 
-    The first run finds the outputs' sizes. CUDA graphs replay addresses: each binding captures one under its own
-    number, and only after the outputs have their place.
+    A CUDA graph replays addresses. So each binding captures its own, by number, and only when the outputs have
+    their place.
     """
     device, device_id = deployment.target, deployment.device_id
     binding = native.io_binding()
@@ -39,8 +39,6 @@ def bind(
     for output in outputs:
         binding.bind_output(output.name, device, device_id)
     native.run_with_iobinding(binding, run_options(deployment, SKIP_CAPTURE))
-    for output, value in zip(outputs, binding.get_outputs(), strict=True):
-        binding.bind_ortvalue_output(output.name, value)
     options = run_options(deployment, number)
 
     def run() -> None:

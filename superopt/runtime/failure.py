@@ -33,4 +33,7 @@ def reason(error: BaseException, model: Path | None = None) -> str:
         text = text.replace(str(model), model.name)
     text = _SOURCE.sub("", _STATUS.sub("", text))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    is_sentence = lines[0].endswith((".", "!", "?"))
+    return " ".join(lines[: 1 if is_sentence else 2])

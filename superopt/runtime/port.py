@@ -9,7 +9,7 @@ from typing import Any
 from superopt.ir.types import DType
 
 _TENSOR = re.compile(r"tensor\((\w+)\)\Z")
-_RENAMED = {"float": DType.FLOAT32, "double": DType.FLOAT64}
+_ELEMENTS = {**{str(d): d for d in DType}, "float": DType.FLOAT32, "double": DType.FLOAT64}
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Port:
 def port(argument: Any) -> Port:
     """From onnxruntime's NodeArg."""
     match = _TENSOR.match(argument.type)
-    if match is None:
+    element = _ELEMENTS.get(match.group(1)) if match else None
+    if element is None:
         return Port(argument.name, argument.type, None)
-    name = match.group(1)
-    return Port(argument.name, _RENAMED.get(name) or DType(name), tuple(argument.shape))
+    return Port(argument.name, element, tuple(argument.shape))

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from superopt.cost.memory import peak_resident_bytes
+from superopt.ir.files import Written
 from superopt.ir.graph import Graph
-from superopt.ir.onnx import Written, facts, load, stage
+from superopt.ir.onnx import facts, load, stage
 from superopt.options import Options
-from superopt.report import CheckReport, Report, TimingReport
+from superopt.report import CheckReport, Environment, ModelFacts, Report, TimingReport
 from superopt.search.repair import Candidate, first_right_candidate
-from superopt.search.trial import Found, Tell, Trial
+from superopt.search.trial import Tell, Trial
+
+Found = Callable[[ModelFacts, list[str], Environment], None]
 
 NOT_SLOWER = 0.98
 """Lower bound of the speed-up from which on a model counts as not slower."""
@@ -41,8 +44,8 @@ def optimize_model(path: Path, where: Destination, options: Options, tell: Tell,
     tell("loading", str(path.name))
     model = load(path)
     before = facts(model)
-    found(before)
-    trial = Trial(model, path, options, tell)
+    trial = Trial(model, options, tell)
+    found(before, list(model.external), trial.environment())
     written: list[Written] = []
 
     def staged(graph: Graph) -> Path:
@@ -51,7 +54,7 @@ def optimize_model(path: Path, where: Destination, options: Options, tell: Tell,
 
     growth = None if options.growth < 0 else options.growth
     candidate = first_right_candidate(model, growth, lambda graph: trial.check(staged(graph)), tell)
-    timing = _time(trial, candidate, staged)
+    timing = _time(trial, candidate, written)
     accepted = candidate is not None and candidate.check.status == "equal" and _accepts(timing, options)
     if accepted:
         result, after = written[0], facts(load(written[0].path), file_bytes=written[0].total_bytes)
@@ -71,17 +74,18 @@ def optimize_model(path: Path, where: Destination, options: Options, tell: Tell,
         options=options.as_json(),
         peak_memory_bytes=peak_resident_bytes(),
         seconds=time.monotonic() - started,
-        notes=[*(candidate.notes if candidate is not None else ()), *trial.notes],
+        notes=list(candidate.notes) if candidate is not None else [],
     )
     return Outcome(result, report)
 
 
-def _time(trial: Trial, candidate: Candidate | None, staged: Callable[[Graph], Path]) -> TimingReport:
+def _time(trial: Trial, candidate: Candidate | None, written: list[Written]) -> TimingReport:
+    """Only a candidate that was found equal is worth timing; it is the one that was staged last."""
     if candidate is None:
         return trial.time_original()
     if candidate.check.status != "equal":
         return TimingReport.untimed("a model that was not found equal is not timed")
-    return trial.race(staged(candidate.graph))
+    return trial.race(load(written[-1].path))
 
 
 def _accepts(timing: TimingReport, options: Options) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from superopt.ops.registry import Operator
-from superopt.runtime.deployment import Deployment
+from superopt.runtime.deployment import Deployment, Target
 from superopt.runtime.session import Session
 
 OPSETS = {"": 24, "com.microsoft": 1}
@@ -24,31 +25,39 @@ def opset_for(operator: Operator) -> int:
 
 
 def run(
-    operator: Operator, inputs: list[np.ndarray | None], arguments: dict[str, Any], outputs: int
+    operator: Operator,
+    inputs: list[np.ndarray | None],
+    arguments: dict[str, Any],
+    outputs: int,
+    target: Target | None = None,
 ) -> list[np.ndarray]:
+    """The results on a target; where none is named, on the one that has a kernel."""
     opset = opset_for(operator)
-    names: list[str] = []
+    names: dict[int, str] = {}
     infos, initializers, attributes, feeds = [], [], {}, {}
     in_file = _input_names(operator, opset)
-    for k, value in enumerate(inputs):
+    slots = [p.name for p in operator.parameters if p.kind != "attribute"] if in_file is None else in_file
+    known = {p.name for p in operator.parameters if p.kind == "static"}
+    places = (k for k in itertools.count() if k >= len(slots) or slots[k] not in known)
+    for k, (place, value) in enumerate(zip(places, inputs, strict=False)):
         if value is None:
-            names.append("")
             continue
-        names.append(f"x{k}")
+        names[place] = f"x{k}"
         infos.append(helper.make_tensor_value_info(f"x{k}", helper.np_dtype_to_tensor_dtype(value.dtype), value.shape))
         feeds[f"x{k}"] = value
     for name, value in arguments.items():
         parameter = operator.parameter(name)
         assert parameter is not None, name
-        if parameter.kind == "static" and (in_file is None or name in in_file):
-            position = [p.name for p in operator.parameters].index(name) if in_file is None else in_file.index(name)
-            names.extend([""] * (position + 1 - len(names)))
-            names[position] = name
-            initializers.append(numpy_helper.from_array(np.asarray(value, np.int64), name))
-        elif value is not None:
-            attributes[name] = value
+        if value is None:
+            continue
+        if parameter.kind == "static" and name in slots:
+            names[slots.index(name)] = name
+            initializers.append(numpy_helper.from_array(_static(value), name))
+        else:
+            attributes[name] = numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+    in_order = [names.get(k, "") for k in range(max(names, default=-1) + 1)]
     node = helper.make_node(
-        operator.name, names, [f"y{k}" for k in range(outputs)], domain=operator.domain, **attributes
+        operator.name, in_order, [f"y{k}" for k in range(outputs)], domain=operator.domain, **attributes
     )
     graph = helper.make_graph(
         [node], "one", infos,
@@ -60,9 +69,18 @@ def run(
     if operator.domain:
         imports.append(helper.make_opsetid(operator.domain, OPSETS[operator.domain]))
     model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION)
-    with Session(model.SerializeToString(), Deployment("cpu", threads=1, level="disable")) as session:
+    deployment = Deployment(target or operator.runs_on, threads=1, level="disable", tf32=False)
+    with Session(model.SerializeToString(), deployment) as session:
         found = session.run(feeds)
     return [np.asarray(found[f"y{k}"]) for k in range(outputs)]
+
+
+def _static(value: Any) -> np.ndarray:
+    """An array keeps its type; other integers are written as ONNX has most of them."""
+    if isinstance(value, np.ndarray):
+        return value
+    array = np.asarray(value)
+    return array.astype(np.float32 if array.size and array.dtype.kind == "f" else np.int64)
 
 
 def _input_names(operator: Operator, opset: int) -> list[str] | None:

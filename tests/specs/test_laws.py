@@ -12,12 +12,23 @@ import specs
 from superopt.errors import CannotRun
 from superopt.ops.domains import PRIME, Field, Ordered, Reals
 from superopt.ops.evaluate import Unsupported, evaluate, sized
-from superopt.ops.formula import Illegal, NotCovered, Tensor
-from superopt.ops.registry import Draw, Operator
+from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
+from superopt.ops.registry import Draw, Operator, Values
+from superopt.runtime.target import cuda_state
 from tests.specs import one_node
 
 DRAWS = 200
 OPERATORS = list(specs.load())
+CUDA_ONLY = [o for o in OPERATORS if o.runs_on == "cuda"]
+
+
+def name(operator: Operator) -> str:
+    return f"{operator.kind}-{operator.since}"
+
+
+def placed(operator: Operator) -> Any:
+    """An operator without a CPU kernel needs a device for its comparison."""
+    return pytest.param(operator, marks=pytest.mark.gpu) if operator.runs_on == "cuda" else operator
 
 
 def draws(operator: Operator, count: int) -> list[tuple[Draw, np.random.Generator]]:
@@ -37,23 +48,34 @@ def draws(operator: Operator, count: int) -> list[tuple[Draw, np.random.Generato
 
 
 def apply(operator: Operator, draw: Draw) -> tuple[Tensor, ...]:
-    inputs = [None if s is None else sized(s, f"x{k}") for k, s in enumerate(draw.shapes)]
-    return operator.apply(inputs, draw.arguments, draw.outputs)
+    inputs = [
+        None if s is None else constant(draw.known[k], s) if k in draw.known else sized(s, f"x{k}")
+        for k, s in enumerate(draw.shapes)
+    ]
+    return operator.apply(inputs, draw.arguments, draw.outputs, draw.types)
 
 
-def values(draw: Draw, rng: np.random.Generator) -> list[Any]:
-    make = draw.values or (lambda rng, shape: rng.standard_normal(shape))
-    return [None if s is None else np.asarray(make(rng, s)) for s in draw.shapes]
+def values(draw: Draw, rng: np.random.Generator, ordinary: Values) -> list[Any]:
+    return [
+        None if s is None else np.full(s, draw.known[k]) if k in draw.known
+        else np.asarray((draw.values_of(k) or ordinary)(rng, s))
+        for k, s in enumerate(draw.shapes)
+    ]  # fmt: skip
+
+
+def floats(draw: Draw, rng: np.random.Generator) -> list[Any]:
+    drawn = values(draw, rng, lambda rng, shape: rng.standard_normal(shape))
+    return [v.astype(np.float32) if v is not None and v.dtype == np.float64 else v for v in drawn]
 
 
 @pytest.mark.ort
-@pytest.mark.parametrize("operator", OPERATORS, ids=lambda o: f"{o.kind}-{o.since}")
+@pytest.mark.parametrize("operator", list(map(placed, OPERATORS)), ids=name)
 def test_evaluation_equals_onnxruntime(operator: Operator) -> None:
+    if operator.runs_on == "cuda" and not (cuda := cuda_state()).works:
+        pytest.skip(f"{operator.kind} has a kernel for CUDA alone: {cuda.reason}")
     refusals: list[str] = []
     for draw, rng in draws(operator, DRAWS):
-        operands = [
-            None if v is None else v.astype(np.float32) if v.dtype == np.float64 else v for v in values(draw, rng)
-        ]
+        operands = floats(draw, rng)
         results = apply(operator, draw)
         try:
             found = one_node.run(operator, operands, dict(draw.arguments), len(results))
@@ -69,16 +91,21 @@ def test_evaluation_equals_onnxruntime(operator: Operator) -> None:
     assert len(refusals) < DRAWS // 10, f"onnxruntime refuses legal draws: {refusals[:3]}"
 
 
+@pytest.mark.ort
+@pytest.mark.parametrize("operator", CUDA_ONLY, ids=name)
+def test_the_cpu_has_no_kernel_where_a_definition_says_so(operator: Operator) -> None:
+    draw, rng = draws(operator, 1)[0]
+    with pytest.raises(CannotRun, match="Could not find an implementation"):
+        one_node.run(operator, floats(draw, rng), dict(draw.arguments), draw.outputs, "cpu")
+
+
 @pytest.mark.unit
-@pytest.mark.parametrize("operator", OPERATORS, ids=lambda o: f"{o.kind}-{o.since}")
+@pytest.mark.parametrize("operator", OPERATORS, ids=name)
 def test_domains_agree(operator: Operator) -> None:
     """On integers, exact arithmetics agree with floating point wherever they apply."""
     for draw, rng in draws(operator, 25):
-        integers = {
-            f"x{k}": rng.integers(-4, 5, s) if draw.values is None else np.asarray(draw.values(rng, s))
-            for k, s in enumerate(draw.shapes)
-            if s is not None
-        }
+        drawn = values(draw, rng, lambda rng, shape: rng.integers(-4, 5, shape))
+        integers = {f"x{k}": v for k, v in enumerate(drawn) if v is not None and k not in draw.known}
         if any(v.dtype.kind == "f" and np.any(v % 1) for v in integers.values()):
             continue
         for result in apply(operator, draw):

@@ -67,7 +67,7 @@ class _Exporter:
         for parameter, name in zip(graph.inputs, input_names, strict=True):
             names.give(Value(parameter), name)
         for constant, name in graph.constants.items():
-            names.give(Value(constant), name)
+            names.give(Value(constant), self._interface_name(name, names, outer))
         output_names: list[str] = []
         copies: list[tuple[Value, str]] = []
         for value, declared in zip(graph.outputs, graph.output_names, strict=True):
@@ -90,7 +90,7 @@ class _Exporter:
         _rename_into(out.input, origin.input, input_names)
         _rename_into(out.output, origin.output, output_names)
         out.metadata_props.extend(origin.metadata_props)
-        self._constants(graph, origin, out)
+        self._constants(graph, origin, names, out)
         for node in graph.nodes:
             self._node(node, graph.labels.get(node, _UNNAMED), names, out.node.add())
         for value, name in copies:
@@ -98,7 +98,7 @@ class _Exporter:
         _annotations(origin, out)
 
     def _interface_name(self, name: str, names: _Names, outer: Mapping[Value, str] | None) -> str:
-        """A model's inputs and outputs keep their names; a body's give way to outer values it reads."""
+        """A model's inputs, outputs and constants keep their names; a body's give way to outer values it reads."""
         return self.fresh(name) if outer is not None and name in names.used else name
 
     def _name_outputs(self, node: Node, label: Label, names: _Names) -> None:
@@ -111,7 +111,7 @@ class _Exporter:
                 wanted = label.outputs[i]
                 names.give(value, self.fresh(wanted) if wanted in names.used else wanted)
 
-    def _constants(self, graph: Graph, origin: GraphProto, out: GraphProto) -> None:
+    def _constants(self, graph: Graph, origin: GraphProto, names: _Names, out: GraphProto) -> None:
         """Constants in the file's order, new ones last; defaults of overridable inputs are the file's own."""
         by_name = {name: constant for constant, name in graph.constants.items()}
         inputs = set(graph.input_names) | {
@@ -120,14 +120,15 @@ class _Exporter:
         for tensor in origin.initializer:
             constant = by_name.pop(tensor.name, None)
             if constant is not None:
-                out.initializer.append(self.write_tensor(constant.tensor, tensor.name))
+                out.initializer.append(self.write_tensor(constant.tensor, names.of[Value(constant)]))
             elif tensor.name in inputs:
                 out.initializer.append(tensor)
-        for name, constant in by_name.items():
+        for constant in by_name.values():
             if isinstance(constant.tensor, SparseConstant):
                 out.sparse_initializer.append(constant.tensor.proto)
+                out.sparse_initializer[-1].values.name = names.of[Value(constant)]
             else:
-                out.initializer.append(self.write_tensor(constant.tensor, name))
+                out.initializer.append(self.write_tensor(constant.tensor, names.of[Value(constant)]))
 
     def _node(self, node: Node, label: Label, names: _Names, out: NodeProto) -> None:
         origin = label.origin
@@ -203,7 +204,7 @@ def _rename_into(out: Any, values: Iterable[ValueInfoProto], names: list[str]) -
 def _annotations(origin: GraphProto, out: GraphProto) -> None:
     """Declared types of inner values and quantization notes, for the names that are still there."""
     interface = {v.name for v in (*out.input, *out.output)}
-    constants = {t.name for t in out.initializer}
+    constants = {t.name for t in out.initializer} & {t.name for t in origin.initializer}
     written = {n for node in out.node for n in node.output} - interface
     out.value_info.extend(v for v in origin.value_info if v.name in written or v.name in constants)
     present = written | interface | constants

@@ -1,14 +1,15 @@
 # pyright: basic
 """What onnx's shape inference knows about every value, computed without carrying the weights along.
 
-Inference starts from inputs and constants alone. Shapes that the file declares for inner values are not believed: they
-are wrong in enough real files, and a rewrite must not rest on them.
+Inference starts from what onnxruntime enforces: the model's tensor inputs and its constants. Shapes that the file
+declares for anything else are not believed (inner values, inputs of a loop's body, elements of a sequence: nobody holds
+a run to them), and neither is the default of an input that the caller may override. A rewrite must not rest on them.
 """
 
 from __future__ import annotations
 
 import onnx
-from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
 
 from superopt.ir.onnx.tensors import DTYPES
 from superopt.ir.types import (
@@ -28,28 +29,34 @@ SMALL = 1024
 
 def infer(model: ModelProto) -> GraphProto | None:
     """The graph with inferred value types in its value_info fields, bodies likewise; None where inference gives up."""
-    skeleton = ModelProto(ir_version=model.ir_version)
+    if any(f.domain in ("", "ai.onnx") for f in model.functions):
+        return None  # onnx would infer by its own definition of an operator that the model redefines
+    # From version 4 on onnx takes the type of an initializer that is no input from the initializer.
+    skeleton = ModelProto(ir_version=max(model.ir_version, 4))
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
-    _strip(model.graph, skeleton.graph)
+    _strip(model.graph, skeleton.graph, overridable=model.ir_version >= 4)
+    for value, declared in zip(skeleton.graph.input, _free_inputs(model.graph, model.ir_version >= 4), strict=True):
+        if declared.type.HasField("tensor_type"):
+            value.CopyFrom(declared)
     try:
         return onnx.shape_inference.infer_shapes(skeleton, check_type=False, strict_mode=False, data_prop=True).graph
     except (RuntimeError, ValueError, onnx.shape_inference.InferenceError):
         return None
 
 
-def _strip(graph: GraphProto, out: GraphProto) -> None:
-    """Copy a graph without heavy constants and without declared inner shapes."""
+def _strip(graph: GraphProto, out: GraphProto, overridable: bool) -> None:
+    """Copy a graph without heavy constants and without declared shapes."""
     out.name = graph.name
-    out.input.extend(graph.input)
+    inputs = _free_inputs(graph, overridable)
+    for value in inputs:
+        _without_shape(value, out.input.add())
     for value in graph.output:
-        bare = out.output.add(name=value.name)
-        if value.type.HasField("tensor_type"):
-            bare.type.tensor_type.elem_type = value.type.tensor_type.elem_type
-        elif value.HasField("type"):
-            bare.type.CopyFrom(value.type)
+        _without_shape(value, out.output.add())
+    defaults = {v.name for v in inputs}
     for tensor in graph.initializer:
-        _strip_tensor(tensor, out.initializer.add())
+        if tensor.name not in defaults:
+            _strip_tensor(tensor, out.initializer.add())
     for sparse in graph.sparse_initializer:
         slim = out.sparse_initializer.add()
         slim.dims.extend(sparse.dims)
@@ -59,16 +66,39 @@ def _strip(graph: GraphProto, out: GraphProto) -> None:
         slim_node.input.extend(node.input)
         slim_node.output.extend(node.output)
         for attribute in node.attribute:
-            _strip_attribute(attribute, slim_node.attribute.add())
+            _strip_attribute(attribute, slim_node.attribute.add(), overridable)
 
 
-def _strip_attribute(attribute: AttributeProto, out: AttributeProto) -> None:
+def _free_inputs(graph: GraphProto, overridable: bool) -> list[ValueInfoProto]:
+    """Inputs that no initializer fixes; where initializers can be overridden, that is all of them."""
+    fixed = set() if overridable else {t.name for t in graph.initializer}
+    return [v for v in graph.input if v.name not in fixed]
+
+
+def _without_shape(value: ValueInfoProto, out: ValueInfoProto) -> None:
+    out.name = value.name
+    if value.HasField("type"):
+        out.type.CopyFrom(value.type)
+        _clear_shapes(out.type)
+
+
+def _clear_shapes(proto: onnx.TypeProto) -> None:
+    kind = proto.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        getattr(proto, kind).ClearField("shape")
+    elif kind in ("sequence_type", "optional_type"):
+        _clear_shapes(getattr(proto, kind).elem_type)
+    elif kind == "map_type":
+        _clear_shapes(proto.map_type.value_type)
+
+
+def _strip_attribute(attribute: AttributeProto, out: AttributeProto, overridable: bool) -> None:
     out.name, out.type = attribute.name, attribute.type
     if attribute.type == AttributeProto.GRAPH:
-        _strip(attribute.g, out.g)
+        _strip(attribute.g, out.g, overridable)
     elif attribute.type == AttributeProto.GRAPHS:
         for body in attribute.graphs:
-            _strip(body, out.graphs.add())
+            _strip(body, out.graphs.add(), overridable)
     elif attribute.type == AttributeProto.TENSOR:
         _strip_tensor(attribute.t, out.t)
     else:

@@ -80,8 +80,10 @@ class Lifter:
     ) -> Graph:
         types = value_types(inferred)
         scope = Scope({}, outer, captures)
+        declared = outer is None  # onnxruntime holds a run to the shapes of the model's inputs, not to those of a body
         inputs = tuple(
-            make_parameter(i, type_of(v.type) if v.HasField("type") else None) for i, v in enumerate(proto.input)
+            make_parameter(i, type_of(v.type) if declared and v.HasField("type") else types.get(v.name))
+            for i, v in enumerate(proto.input)
         )
         input_names = tuple(v.name for v in proto.input)
         for name, parameter in zip(input_names, inputs, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 
 from superopt.ir.graph import Graph
@@ -32,3 +33,15 @@ def total_bytes(model: Model) -> int:
 def count_parameters(graph: Graph) -> int:
     own = sum(constant.tensor.count for constant in graph.constants)
     return own + sum(count_parameters(body) for node in graph.nodes for body in node.bodies)
+
+
+def content_digest(model: Model) -> str:
+    """Names the file and, where weights lie outside it, their content too."""
+    if not model.external:
+        return model.sha256
+    h = hashlib.sha256(model.data)
+    assert model.folder is not None
+    for name in sorted(model.external):
+        with open(model.folder / name, "rb") as f:
+            h.update(hashlib.file_digest(f, "sha256").digest())
+    return h.hexdigest()

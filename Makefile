@@ -1,0 +1,66 @@
+# Everything here works from a fresh clone with Python 3.11 or newer and access to the Python package index.
+#   make demo                    optimize a small bundled network and show before and after
+#   make test                    all checks and tests
+#   make PYTHON=python3.12 demo  choose the Python that .venv is made with
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+BIN := .venv/bin
+# A binary of an older release rather than a compilation of the newest.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary
+# Stamps: set-up is done again only when pyproject.toml has changed since.
+READY := .venv/.ready
+READY_DEV := .venv/.ready-dev
+
+.PHONY: help demo test conformance models bench-foundation clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo              optimize a small bundled network and show before and after"
+	@echo "make test              ruff, basedpyright, import contracts, pytest"
+	@echo "make conformance       hold the passes to the onnx package's own test models"
+	@echo "make models            fetch the real models of benchmarks/models.toml"
+	@echo "make bench-foundation  optimize the fetched models and print the table"
+	@echo "make clean             remove what was made, except .venv and fetched models"
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found; try: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"superopt needs Python 3.11 or newer, $(PYTHON) is {v[0]}.{v[1]}; try: make PYTHON=python3.12")'
+	@echo "making .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
+
+$(READY): pyproject.toml | $(BIN)/python
+	@echo "installing superopt into .venv"
+	@$(PIP) -e .
+	@touch $@
+
+$(READY_DEV): pyproject.toml | $(BIN)/python
+	@echo "installing superopt and its development tools into .venv"
+	@$(PIP) -e '.[dev]'
+	@touch $@ $(READY)
+
+demo: $(READY)
+	@$(BIN)/python benchmarks/sample.py demo/sample.onnx
+	@$(BIN)/superopt optimize demo/sample.onnx -o demo/optimized.onnx --report demo/report.json
+	@echo "the optimized model is demo/optimized.onnx, the whole report demo/report.json"
+
+test: $(READY_DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+conformance: $(READY)
+	@$(BIN)/python benchmarks/conformance.py --workers $(WORKERS)
+
+models: $(READY)
+	@$(BIN)/python benchmarks/fetch.py
+
+bench-foundation: models
+	@$(BIN)/python benchmarks/foundation.py --save
+
+clean:
+	rm -rf demo build dist *.egg-info .hypothesis .ruff_cache .import_linter_cache
+	find . -path ./.venv -prune -o -type d -name __pycache__ -exec rm -rf {} +

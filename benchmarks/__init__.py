@@ -1,0 +1,1 @@
+"""Scripts that print the numbers; each runs by itself from the repository."""

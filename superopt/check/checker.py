@@ -1,0 +1,124 @@
+"""Are two models equal, as far as onnxruntime can tell?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from superopt.check.compare import Gap, compare
+from superopt.check.interface import interface_difference
+from superopt.check.noise import own_runs
+from superopt.check.randomness import DRAWS, summed_up, unlike
+from superopt.check.reference import Progress, Reference, Request, Run, ask_original
+from superopt.check.shelf import Shelf
+from superopt.check.verdict import Verdict
+from superopt.errors import CannotRun
+from superopt.ir.onnx import Model
+from superopt.report import CheckReport
+from superopt.runtime.deployment import Deployment
+from superopt.runtime.heap import give_back_free_memory
+from superopt.runtime.session import Session
+
+
+def check(
+    original: Model,
+    candidate: Model | Path,
+    request: Request | None = None,
+    *,
+    deployment: Deployment | None = None,
+    progress: Progress | None = None,
+) -> CheckReport:
+    """Runs both on the same input sets and compares all outputs; one session is open at a time.
+
+    Both run as deployed, but without TF32: a rewrite is judged by what it computes, not by what a tensor core rounds.
+    """
+    request = request or Request()
+    how = _exact(deployment or Deployment())
+    say: Progress = progress or (lambda _: None)
+    with Shelf(request.limits.memory_bytes) as shelf:
+        try:
+            with open_model(original, how) as session:
+                reference = ask_original(original, session, request, shelf, say)
+        except CannotRun as error:
+            return _unchecked(f"the original: {error}")
+        give_back_free_memory()
+        verdict = Verdict(reference)
+        try:
+            session = open_model(candidate, how)
+        except CannotRun as error:
+            return verdict.different(f"the candidate: {error}")
+        with session:
+            reason = _interface(reference, session) or _run_candidate(reference, session, shelf, verdict, say)
+        give_back_free_memory()
+        if reason:
+            return verdict.different(reason)
+
+        def evidence(runs: list[Run]) -> dict[int, dict[str, list[Gap]]]:
+            say("original against itself")
+            return _own_gaps(original, how, reference, runs, shelf)
+
+        return verdict.concluded(evidence)
+
+
+def open_model(model: Model | Path, deployment: Deployment) -> Session:
+    """From its file where there is one: external data is mapped then."""
+    if isinstance(model, Path):
+        return Session(model, deployment)
+    return Session(model.path if model.path is not None else model.data, deployment)
+
+
+def _exact(deployment: Deployment) -> Deployment:
+    options = tuple((name, value) for name, value in deployment.provider_options if name != "use_tf32")
+    return replace(deployment, tf32=False, provider_options=options)
+
+
+def _unchecked(reason: str) -> CheckReport:
+    return CheckReport(status="unchecked", reason=reason, runs=0, inputs=[], outputs=[])
+
+
+def _interface(reference: Reference, session: Session) -> str:
+    return interface_difference(
+        (reference.inputs, session.inputs),
+        (reference.overridable, session.overridable),
+        (reference.outputs, session.outputs),
+    )
+
+
+def _run_candidate(reference: Reference, session: Session, shelf: Shelf, verdict: Verdict, say: Progress) -> str:
+    """Hands what it did to the verdict; answers why it differs where numbers are not needed for that."""
+    for run in reference.runs:
+        say(f"candidate: {run.case.text}")
+        times = DRAWS if run is reference.runs[0] and reference.draws else 1
+        try:
+            found, *draws = [session.run(reference.source.feeds(run.case)) for _ in range(times)]
+        except CannotRun as error:
+            return f"the candidate refuses what the original accepts ({run.case.text}): {error}"
+        for name, own in reference.draws.items() if draws else ():
+            reason = unlike(own, [summed_up(outputs[name]) for outputs in (found, *draws)])
+            if reason:
+                return f"random output {name}: {reason}"
+        expected = shelf.get(run.ticket)
+        verdict.add(
+            run,
+            {
+                name: compare(expected[name], found[name], rule)
+                for name, rule in reference.rules.items()
+                if name not in reference.draws
+            },
+        )
+    return ""
+
+
+def _own_gaps(
+    original: Model, how: Deployment, reference: Reference, runs: list[Run], shelf: Shelf
+) -> dict[int, dict[str, list[Gap]]]:
+    makers = {run.ticket: lambda case=run.case: reference.source.feeds(case) for run in runs}
+    again = own_runs(lambda d: open_model(original, d), how, makers)
+    gaps: dict[int, dict[str, list[Gap]]] = {}
+    for ticket, variants in again.items():
+        expected = shelf.get(ticket)
+        gaps[ticket] = {
+            name: [compare(expected[name], outputs[name], rule) for outputs in variants]
+            for name, rule in reference.rules.items()
+        }
+    return gaps

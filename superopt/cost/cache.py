@@ -1,0 +1,166 @@
+"""Comparisons kept in one SQLite file, so that what was measured once can be frozen.
+
+Several processes may share the file. An entry that is present is returned instead of measuring again; its key holds
+everything that a time depends on, so nothing measured elsewhere, or otherwise, is ever taken for an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Generator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from platformdirs import user_cache_path
+from pydantic import TypeAdapter, ValidationError
+
+from superopt.cost.measure import METHOD_VERSION
+from superopt.cost.result import Comparison
+from superopt.errors import BadOption
+
+_APPLICATION = 0x5C057  # marks the file as ours, in SQLite's own header
+_SCHEMA = 1
+_BUSY_SECONDS = 30.0
+_CREATE = """
+create table costs (
+    digest text primary key,
+    key text not null,
+    comparison text not null,
+    measured real not null
+) without rowid
+"""
+
+
+@dataclass(frozen=True)
+class Input:
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CostKey:
+    """What a comparison depends on. Models and deployments are in the order of its subjects."""
+
+    models: tuple[str, ...]
+    deployments: tuple[str, ...]
+    inputs: tuple[Input, ...]
+    device: str
+    driver: str
+    runtime: str
+    method: int = METHOD_VERSION
+
+    @property
+    def text(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Entry:
+    key: CostKey
+    comparison: Comparison
+    measured: float
+
+
+def default_cost_file() -> Path:
+    return user_cache_path("superopt") / "costs.sqlite"
+
+
+class CostCache:
+    def __init__(self, file: Path | None = None) -> None:
+        self.file = default_cost_file() if file is None else file
+        with self._complaining():
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(self.file, timeout=_BUSY_SECONDS, isolation_level=None)
+            try:
+                self._prepare()
+            except BaseException:
+                self._database.close()
+                raise
+
+    def get(self, key: CostKey) -> Comparison | None:
+        with self._complaining():
+            row = self._database.execute("select comparison from costs where digest = ?", (key.digest,)).fetchone()
+            return None if row is None else Comparison.model_validate_json(row[0])
+
+    def put(self, key: CostKey, comparison: Comparison) -> None:
+        row = (key.digest, key.text, comparison.model_dump_json(), time.time())
+        with self._complaining():
+            self._database.execute("insert or replace into costs values (?, ?, ?, ?)", row)
+
+    def get_or_measure(self, key: CostKey, measure: Callable[[], Comparison]) -> tuple[Comparison, bool]:
+        """The comparison, and whether it came from the file."""
+        known = self.get(key)
+        if known is not None:
+            return known, True
+        comparison = measure()
+        self.put(key, comparison)
+        return comparison, False
+
+    def entries(self) -> list[Entry]:
+        """Everything in the file, oldest first."""
+        with self._complaining():
+            rows = self._database.execute(
+                "select key, comparison, measured from costs order by measured, digest"
+            ).fetchall()
+            return [
+                Entry(_KEYS.validate_json(key), Comparison.model_validate_json(comparison), measured)
+                for key, comparison, measured in rows
+            ]
+
+    def clear(self) -> None:
+        with self._complaining():
+            self._database.execute("delete from costs")
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _prepare(self) -> None:
+        self._database.execute("begin immediate")
+        application, schema = self._pragma("application_id"), self._pragma("user_version")
+        (tables,) = self._database.execute("select count(*) from sqlite_master").fetchone()
+        if (application, schema, tables) == (0, 0, 0):
+            self._database.execute(_CREATE)
+            self._database.execute(f"pragma application_id = {_APPLICATION}")
+            self._database.execute(f"pragma user_version = {_SCHEMA}")
+        elif application != _APPLICATION:
+            raise BadOption(f"{self.file}: a database, but no cost file of superopt")
+        elif schema != _SCHEMA:
+            raise BadOption(f"{self.file}: expected cost file version {_SCHEMA}, found {schema}")
+        self._database.execute("commit")
+        self._database.execute("pragma journal_mode = wal")
+        self._database.execute("pragma synchronous = normal")
+
+    def _pragma(self, name: str) -> int:
+        (value,) = self._database.execute(f"pragma {name}").fetchone()
+        return value
+
+    @contextlib.contextmanager
+    def _complaining(self) -> Generator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise BadOption(f"{self.file}: cannot be used as a cost file: {error}") from error
+        except ValidationError as error:
+            raise BadOption(f"{self.file}: holds an entry that is no comparison of superopt") from error
+
+
+_KEYS = TypeAdapter(CostKey)

@@ -1,0 +1,168 @@
+"""One sitting: models are opened, warmed up, sampled in turns and closed again.
+
+Open together they are sampled in rounds, each in the reverse order of the one before, for about as long as opening
+and warming up took. Models too large for that are opened one after the other, so that memory never holds more than
+the largest; drift between them is then part of the sitting's number, and of the scatter over sittings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol, TypeAlias
+
+from superopt.cost.statistics import paired_log_ratio
+from superopt.errors import CannotRun
+from superopt.runtime.heap import give_back_free_memory
+
+Clock: TypeAlias = Callable[[], float]
+
+_WINDOW_SECONDS = 0.02
+_WINDOW_RUNS = 2
+_NO_LONGER_IMPROVING = 0.98
+_MOST_REPEATS = 10_000
+_LEAST_ROUNDS = 6
+_MOST_ROUNDS = 40
+_LEAST_LONG_ROUNDS = 2  # when rounds take so long that even these last
+_LONG_SECONDS = 1.0
+
+
+class Runner(Protocol):
+    """A model ready to run, its inputs in place."""
+
+    def run(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """Seconds of single runs by subject; `paired` when the i-th samples of all subjects belong together."""
+
+    samples: dict[int, list[float]]
+    repeats: dict[int, int]
+    failed: dict[int, str]
+    paired: bool
+
+    def log_ratio(self, first: int, other: int) -> float:
+        before, after = self.samples[first], self.samples[other]
+        return paired_log_ratio(before, after) if self.paired else math.log(median(before) / median(after))
+
+    def runs(self, subject: int) -> int:
+        return len(self.samples[subject]) * self.repeats[subject]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where subjects are opened and timed."""
+
+    open_runner: Callable[[int], Runner]
+    clock: Clock
+    sample_seconds: float
+    warm_up_seconds: float
+
+    def sit(self, order: Sequence[int], together: bool, deadline: float) -> Sitting:
+        """All of `order`, opened in that order. A subject that cannot run is among the failed, the others go on."""
+        return self._together(order, deadline) if together else self._one_by_one(order, deadline)
+
+    def _together(self, order: Sequence[int], deadline: float) -> Sitting:
+        sitting = Sitting({}, {}, {}, paired=True)
+        lanes: dict[int, _Lane] = {}
+        began = self.clock()
+        try:
+            for subject in order:
+                with _noting_failure(sitting, subject):
+                    lanes[subject] = self._lane(subject)
+            playing = list(lanes)
+            for _ in self._rounds(self.clock() - began, deadline):
+                for subject in playing:
+                    with _noting_failure(sitting, subject):
+                        lanes[subject].sample()
+                playing = [subject for subject in reversed(playing) if subject not in sitting.failed]
+        finally:
+            for lane in lanes.values():
+                lane.close()
+        for subject in playing:
+            sitting.samples[subject], sitting.repeats[subject] = lanes[subject].samples, lanes[subject].repeats
+        return sitting
+
+    def _one_by_one(self, order: Sequence[int], deadline: float) -> Sitting:
+        sitting = Sitting({}, {}, {}, paired=False)
+        for subject in order:
+            with _noting_failure(sitting, subject), contextlib.closing(self._lane(subject)) as lane:
+                for _ in self._rounds(0.0, deadline):
+                    lane.sample()
+                sitting.samples[subject], sitting.repeats[subject] = lane.samples, lane.repeats
+            give_back_free_memory()
+        return sitting
+
+    def _rounds(self, seconds: float, deadline: float) -> Generator[None]:
+        """As many as take the seconds, within limits."""
+        start = self.clock()
+        for count in range(_MOST_ROUNDS):
+            now = self.clock()
+            if count >= _LEAST_ROUNDS and now >= min(deadline, start + seconds):
+                return
+            if count >= _LEAST_LONG_ROUNDS and now >= start + max(seconds, _LONG_SECONDS):
+                return
+            yield
+
+    def _lane(self, subject: int) -> _Lane:
+        runner = self.open_runner(subject)
+        try:
+            seconds = warm_up(runner.run, self.clock, self.warm_up_seconds)
+        except BaseException:
+            runner.close()
+            raise
+        repeats = min(_MOST_REPEATS, max(1, math.ceil(self.sample_seconds / max(seconds, 1e-9))))
+        return _Lane(runner, self.clock, repeats)
+
+
+class _Lane:
+    """One open, warm model. Short runs are repeated inside a sample, after one that only refills the caches."""
+
+    def __init__(self, runner: Runner, clock: Clock, repeats: int) -> None:
+        self._runner, self._clock, self.repeats = runner, clock, repeats
+        self.samples: list[float] = []
+
+    def sample(self) -> None:
+        run, repeats = self._runner.run, self.repeats
+        if repeats > 1:
+            run()
+        start = self._clock()
+        for _ in range(repeats):
+            run()
+        self.samples.append((self._clock() - start) / repeats)
+
+    def close(self) -> None:
+        self._runner.close()
+
+
+def warm_up(run: Callable[[], None], clock: Clock, limit: float) -> float:
+    """Runs until one window is not faster than the one before it, or the limit has passed; seconds of one run."""
+    start = clock()
+    before = math.inf
+    while True:
+        times: list[float] = []
+        began = clock()
+        while len(times) < _WINDOW_RUNS or clock() - began < _WINDOW_SECONDS:
+            at = clock()
+            run()
+            times.append(clock() - at)
+            if clock() - start > limit:
+                return median(times)
+        now = median(times)
+        if now > _NO_LONGER_IMPROVING * before:
+            return now
+        before = now
+
+
+@contextlib.contextmanager
+def _noting_failure(sitting: Sitting, subject: int) -> Generator[None]:
+    try:
+        yield
+    except CannotRun as error:
+        sitting.failed[subject] = str(error)

@@ -1,0 +1,77 @@
+"""Values of constant nodes, computed by onnxruntime: one session for all of them, halved only where it fails."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from superopt.errors import CannotRun, SuperoptError
+from superopt.ir.graph import Node, Value
+from superopt.ir.onnx.model import Model
+from superopt.ir.onnx.small import runnable
+from superopt.ir.tensor import Array, ArrayTensor, Tensor
+from superopt.ir.types import TensorType
+from superopt.runtime.evaluate import evaluate
+
+PATIENCE = 100
+"""Sessions that may fail before the rest is left alone."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A node to compute: which of its outputs exist, and what each of those must turn out to be."""
+
+    node: Node
+    present: tuple[bool, ...]
+    types: Mapping[Value, TensorType]
+
+
+def compute(
+    model: Model, jobs: Sequence[Job], known: Mapping[Value, Tensor], wanted: set[Value]
+) -> tuple[dict[Value, Tensor], set[Node]]:
+    """The wanted values, and the nodes that onnxruntime could not compute or computed to another type."""
+    tensors = dict(known)
+    failed: set[Node] = set()
+    failures = 0
+    batches = deque([list(jobs)])
+    while batches:
+        batch = _computable(batches.popleft(), tensors)
+        if not batch:
+            continue
+        later = {v for rest in batches for job in rest for v in job.node.inputs if v is not None}
+        outputs = {v: t for job in batch for v, t in job.types.items() if v in wanted or v in later}
+        small = runnable(model, [(job.node, job.present) for job in batch], tensors, outputs)
+        try:
+            found = [_checked(a, t) for a, t in zip(evaluate(small.data, small.feeds), outputs.values(), strict=True)]
+        except SuperoptError:
+            failures += 1
+            if len(batch) == 1 or failures > PATIENCE:
+                failed.update(job.node for job in batch)
+            else:
+                half = len(batch) // 2
+                batches.extendleft((batch[half:], batch[:half]))
+        else:
+            tensors.update(zip(outputs, found, strict=True))
+    return {v: t for v, t in tensors.items() if v in wanted}, failed
+
+
+def _computable(batch: list[Job], tensors: Mapping[Value, Tensor]) -> list[Job]:
+    """The batch without nodes that wait for one that failed."""
+    made: set[Value] = set()
+    kept: list[Job] = []
+    for job in batch:
+        if all(v is None or v in tensors or v in made for v in job.node.inputs):
+            made.update(job.types)
+            kept.append(job)
+    return kept
+
+
+def _checked(array: Array, expected: TensorType) -> Tensor:
+    tensor = ArrayTensor(array)
+    fits = tensor.dtype == expected.dtype and len(tensor.shape) == expected.rank
+    for found, dim in zip(tensor.shape, expected.shape or (), strict=False):
+        fits = fits and (found == dim or not isinstance(dim, int))
+    if not fits:
+        raise CannotRun(f"expected {expected}, found {tensor.type}")
+    return tensor

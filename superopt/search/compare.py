@@ -1,0 +1,46 @@
+"""Models as they are, against each other: `superopt check` and `superopt bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from superopt.cost.memory import peak_resident_bytes
+from superopt.ir.onnx import load
+from superopt.ir.onnx.stats import total_bytes
+from superopt.options import Options
+from superopt.report import BenchReport, BenchRow, CheckReport
+from superopt.search.trial import Trial
+
+Tell = Callable[[str, str], None]
+
+
+def check_models(original: Path, candidate: Path, options: Options, tell: Tell) -> CheckReport:
+    tell("loading", original.name)
+    trial = Trial(load(original), options, tell)
+    load(candidate)
+    return trial.check(candidate)
+
+
+def bench_models(paths: Sequence[Path], options: Options, tell: Tell) -> BenchReport:
+    """Every model on the same inputs, those of the first."""
+    models = {str(path): load(path) for path in paths}
+    trial = Trial(models[str(paths[0])], options, tell)
+    comparison, frozen = trial.compare_all(models)
+    rows: list[BenchRow] = []
+    for name, model in models.items():
+        pair = comparison.pair(name) if name != str(paths[0]) else None
+        rows.append(
+            BenchRow(
+                model=name,
+                file_bytes=total_bytes(model),
+                latency=comparison.latency(name),
+                speedup=pair.speedup if pair is not None else None,
+                speedup_interval=pair.interval if pair is not None else None,
+                verdict=pair.verdict if pair is not None else "the yardstick",
+            )
+        )
+    return BenchReport(
+        rows=rows, shapes=trial.shapes, environment=trial.environment(),
+        peak_memory_bytes=peak_resident_bytes(), frozen=frozen,
+    )  # fmt: skip

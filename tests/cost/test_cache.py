@@ -1,0 +1,148 @@
+import dataclasses
+import multiprocessing
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from superopt.cost.cache import CostCache, CostKey, Input, default_cost_file
+from superopt.cost.result import Comparison, PairTiming, SubjectTiming
+from superopt.errors import BadOption
+from superopt.report import Interval, Latency
+
+pytestmark = pytest.mark.unit
+
+KEY = CostKey(
+    models=("sha-a", "sha-b"),
+    deployments=("cpu threads=2", "cpu threads=2"),
+    inputs=(Input("x", "float32", (1, 3, 224, 224)),),
+    device="Big Core",
+    driver="",
+    runtime="1.31.1",
+)
+
+
+def comparison(speedup: float = 1.25) -> Comparison:
+    interval = Interval(low=1.1, high=1.3)
+    latency = Latency(median=0.1, interval=Interval(low=0.09, high=0.11), spread=0.02, runs=80)
+    pair = PairTiming(name="b", verdict="faster", reason="r", speedup=speedup, interval=interval, sittings=6, pairs=40)
+    subjects = (SubjectTiming(name="a", latency=latency), SubjectTiming(name="b", latency=None))
+    return Comparison(subjects=subjects, pairs=(pair,), seconds=3.0, one_at_a_time=False)
+
+
+def test_what_was_put_comes_back_also_to_the_next_process(tmp_path: Path):
+    file = tmp_path / "new" / "costs.sqlite"
+    with CostCache(file) as cache:
+        assert cache.get(KEY) is None
+        cache.put(KEY, comparison())
+    with CostCache(file) as cache:
+        assert cache.get(KEY) == comparison()
+
+
+@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(CostKey)])
+def test_every_field_of_the_key_matters(tmp_path: Path, field: str):
+    changed = {
+        "models": ("sha-b", "sha-a"),
+        "deployments": ("cpu threads=1", "cpu threads=2"),
+        "inputs": (Input("x", "float32", (2, 3, 224, 224)),),
+        "method": KEY.method + 1,
+    }.get(field, "other")
+    with CostCache(tmp_path / "c") as cache:
+        cache.put(KEY, comparison())
+        assert cache.get(dataclasses.replace(KEY, **{field: changed})) is None
+
+
+def test_an_entry_freezes_what_it_answers(tmp_path: Path):
+    calls = 0
+
+    def measure() -> Comparison:
+        nonlocal calls
+        calls += 1
+        return comparison(1.0 + calls)
+
+    with CostCache(tmp_path / "c") as cache:
+        assert cache.get_or_measure(KEY, measure) == (comparison(2.0), False)
+        assert cache.get_or_measure(KEY, measure) == (comparison(2.0), True)
+    assert calls == 1
+
+
+def test_entries_are_listed_and_cleared(tmp_path: Path):
+    other = dataclasses.replace(KEY, device="Small Core")
+    with CostCache(tmp_path / "c") as cache:
+        cache.put(KEY, comparison(1.1))
+        cache.put(other, comparison(1.2))
+        cache.put(KEY, comparison(1.3))
+        found = {entry.key: entry.comparison for entry in cache.entries()}
+        assert found == {KEY: comparison(1.3), other: comparison(1.2)}
+        cache.clear()
+        assert cache.entries() == []
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path):
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database, " * 100)
+    with pytest.raises(BadOption, match=r"notes\.txt: cannot be used as a cost file: file is not a database"):
+        CostCache(file)
+    assert file.read_text() == "not a database, " * 100
+
+
+def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path: Path):
+    file = tmp_path / "other.db"
+    with sqlite3.connect(file) as database:
+        database.execute("create table t (x)")
+    database.close()
+    before = file.read_bytes()
+    with pytest.raises(BadOption, match="a database, but no cost file of superopt"):
+        CostCache(file)
+    assert file.read_bytes() == before
+
+
+def test_another_version_is_refused(tmp_path: Path):
+    CostCache(tmp_path / "c").close()
+    with sqlite3.connect(tmp_path / "c") as database:
+        database.execute("pragma user_version = 7")
+    database.close()
+    with pytest.raises(BadOption, match="expected cost file version 1, found 7"):
+        CostCache(tmp_path / "c")
+
+
+def test_a_folder_is_refused(tmp_path: Path):
+    with pytest.raises(BadOption, match="cannot be used as a cost file"):
+        CostCache(tmp_path)
+
+
+def test_an_entry_that_was_tampered_with_is_an_error_not_a_number(tmp_path: Path):
+    with CostCache(tmp_path / "c") as cache:
+        cache.put(KEY, comparison())
+    with sqlite3.connect(tmp_path / "c") as database:
+        database.execute("update costs set comparison = '{}'")
+    database.close()
+    with CostCache(tmp_path / "c") as cache, pytest.raises(BadOption, match="no comparison of superopt"):
+        cache.get(KEY)
+
+
+def _fill(file: Path, worker: int) -> None:
+    with CostCache(file) as cache:
+        for i in range(20):
+            cache.put(dataclasses.replace(KEY, device=f"{worker}-{i}"), comparison())
+
+
+def test_several_processes_share_a_file(tmp_path: Path):
+    spawn = multiprocessing.get_context("fork")
+    workers = [spawn.Process(target=_fill, args=(tmp_path / "c", n)) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    with CostCache(tmp_path / "c") as cache:
+        assert len(cache.entries()) == 80
+
+
+def test_without_a_file_the_users_cache_folder_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with CostCache() as cache:
+        assert cache.file == default_cost_file()
+    assert tmp_path in default_cost_file().parents
+    assert default_cost_file().is_file()

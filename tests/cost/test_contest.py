@@ -1,0 +1,189 @@
+"""The simulated machine of world.py makes mistakes countable; no real clock is involved."""
+
+from collections import Counter
+
+import pytest
+
+from superopt.cost.contest import Contest, Method, Progress
+from superopt.cost.sitting import Bench, Runner
+from superopt.errors import CannotRun
+from tests.cost.world import RUN, Model, Weather, World, contest
+
+pytestmark = pytest.mark.unit
+
+WEATHERS = {
+    "ordinary": Weather(),
+    "quiet": Weather(noise=0.002, outliers=0.005),
+    "noisy": Weather(noise=0.1, outliers=0.05),
+    "drifting": Weather(noise=0.005, drift=0.5),
+    "lucky openings": Weather(noise=0.005, luck=0.01),
+    "unfair openings": Weather(noise=0.01, second_is_faster=0.02),
+}
+
+
+def verdicts(weather: Weather, gain: float, runs: int, together: bool = True) -> Counter[str]:
+    found = (contest(World(seed, weather), [RUN, RUN / gain], together=together) for seed in range(runs))
+    return Counter(comparison.pairs[0].verdict for comparison in found)
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("weather", WEATHERS.values(), ids=WEATHERS)
+def test_equal_models_are_not_told_apart(weather: Weather, together: bool):
+    """1,200 contests in all; larger simulations find about one mistake in a thousand."""
+    assert verdicts(weather, 1.0, runs=100, together=together)["not faster"] >= 99
+
+
+@pytest.mark.parametrize("name", ["ordinary", "quiet", "lucky openings", "unfair openings"])
+def test_three_percent_are_found_in_the_default_time(name: str):
+    assert verdicts(WEATHERS[name], 1.03, runs=50)["faster"] >= 45
+
+
+def test_a_slower_model_is_called_slower():
+    assert verdicts(WEATHERS["ordinary"], 0.9, runs=20) == {"slower": 20}
+
+
+def test_models_too_large_to_be_open_together_are_told_apart():
+    assert verdicts(WEATHERS["ordinary"], 1.2, runs=20, together=False) == {"faster": 20}
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    inside = 0
+    for seed in range(100):
+        pair = contest(World(seed, WEATHERS["lucky openings"]), [RUN, RUN / 1.1]).pairs[0]
+        assert pair.verdict == "faster"
+        assert pair.interval is not None
+        assert pair.speedup is not None
+        assert pair.interval.low < pair.speedup < pair.interval.high
+        inside += pair.interval.low <= 1.1 <= pair.interval.high
+    assert inside >= 90
+
+
+def test_faster_means_that_the_interval_of_the_fresh_sittings_excludes_one():
+    pair = contest(World(1, Weather()), [RUN, RUN / 1.1]).pairs[0]
+    assert pair.verdict == "faster"
+    assert pair.interval is not None
+    assert pair.interval.low > 1.0
+    assert pair.reason == f"confirmed by {pair.sittings} fresh sittings"
+
+
+def test_a_winner_that_does_not_win_again_is_not_faster():
+    """The second model is faster only in its first four openings: found, never confirmed."""
+    world = World(0, Weather(noise=0.002, drift=0.0, outliers=0.0))
+    opened = Counter[int]()
+
+    def open_runner(index: int) -> Runner:
+        opened[index] += 1
+        return Model(world, RUN / 1.1 if index == 1 and opened[1] <= 4 else RUN)
+
+    phases: list[Progress] = []
+    bench = Bench(open_runner, world.clock, 0.004, 0.5)
+    pair = Contest(["a", "b"], bench, Method(), True, phases.append).run().pairs[0]
+    assert "confirm" in {p.phase for p in phases}
+    assert pair.verdict == "not faster"
+
+
+def test_what_is_negligible_ends_early():
+    comparison = contest(World(0, WEATHERS["quiet"]), [RUN, RUN / 1.001])
+    assert comparison.pairs[0].verdict == "not faster"
+    assert comparison.pairs[0].reason == "any difference is under 0.5%"
+    assert comparison.seconds < Method().seconds / 2
+
+
+@pytest.mark.parametrize("seconds", [2.0, 20.0])
+def test_time_is_kept_to_within_one_sitting(seconds: float):
+    comparison = contest(World(0, WEATHERS["noisy"]), [RUN, RUN / 1.03], Method(seconds=seconds))
+    assert comparison.seconds < seconds + 2.0
+
+
+def test_too_little_time_is_said():
+    pair = contest(World(0, Weather()), [5.0, 2.0]).pairs[0]
+    assert pair.verdict == "not faster"
+    assert pair.reason.startswith("too little time")
+
+
+def test_many_subjects_are_each_held_against_the_first():
+    comparison = contest(World(3, Weather(noise=0.01)), [RUN, RUN, RUN / 1.5, RUN * 1.5], Method(seconds=60))
+    assert [p.verdict for p in comparison.pairs] == ["not faster", "faster", "slower"]
+    assert comparison.pair("2").speedup == pytest.approx(1.5, rel=0.05)
+    latency = comparison.latency("3")
+    assert latency is not None
+    assert latency.interval.low <= latency.median <= latency.interval.high
+
+
+def test_one_model_alone_is_timed():
+    comparison = contest(World(0, Weather(noise=0.01)), [RUN])
+    assert comparison.pairs == ()
+    latency = comparison.latency("0")
+    assert latency is not None
+    assert latency.runs >= 20
+
+
+def test_large_models_are_open_one_at_a_time():
+    world = World(0, Weather())
+    comparison = contest(world, [RUN, RUN, RUN], together=False)
+    assert comparison.one_at_a_time
+    assert (world.most_open, world.open) == (1, 0)
+
+
+def test_everything_is_closed_in_the_end():
+    world = World(0, Weather())
+    contest(world, [RUN, RUN, RUN])
+    assert (world.most_open, world.open) == (3, 0)
+
+
+def test_equal_seeds_give_equal_results():
+    one, two = (contest(World(5, Weather()), [RUN, RUN / 1.05], Method(seed=1)) for _ in range(2))
+    assert one == two
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_challenger_that_fails_is_left_out(together: bool):
+    world = World(0, Weather())
+
+    def open_runner(index: int) -> Runner:
+        if index == 1:
+            raise CannotRun("no kernel for this option")
+        return Model(world, RUN / 1.5 if index == 2 else RUN)
+
+    bench = Bench(open_runner, world.clock, 0.004, 0.5)
+    comparison = Contest(["a", "b", "c"], bench, Method(), together).run()
+    failed, fine = comparison.pairs
+    assert (failed.verdict, failed.reason, failed.speedup) == ("not faster", "no kernel for this option", None)
+    assert comparison.latency("b") is None
+    assert fine.verdict == "faster"
+    assert world.open == 0
+
+
+def test_a_first_subject_that_fails_is_an_error():
+    world = World(0, Weather())
+
+    def open_runner(index: int) -> Runner:
+        if index == 0:
+            raise CannotRun("broken")
+        return Model(world, RUN)
+
+    with pytest.raises(CannotRun, match="broken"):
+        Contest(["a", "b"], Bench(open_runner, world.clock, 0.004, 0.5), Method(), True).run()
+    assert world.open == 0
+
+
+def test_a_challenger_that_breaks_while_it_is_sampled_is_left_out():
+    world = World(0, Weather())
+
+    class Breaking(Model):
+        left = 5
+
+        def run(self) -> None:
+            self.left -= 1
+            if self.left == 0:
+                raise CannotRun("broke")
+            super().run()
+
+    def open_runner(index: int) -> Runner:
+        return Breaking(world, RUN) if index == 1 else Model(world, RUN)
+
+    comparison = Contest(["a", "b"], Bench(open_runner, world.clock, 0.004, 0.5), Method(), True).run()
+    assert comparison.pairs[0].reason == "broke"
+    assert comparison.latency("a") is not None
+    assert comparison.latency("b") is None
+    assert world.open == 0

@@ -1,0 +1,85 @@
+import gc
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from superopt.cost.contest import Method, Progress
+from superopt.cost.measure import Subject, compare
+from superopt.errors import BadOption, CannotRun
+from superopt.runtime.deployment import Deployment
+from tests.runtime.models import add_one, model, tensor
+
+HERE = Deployment(threads=1)
+FEEDS = {"x": np.ones((2, 3), np.float32)}
+SHORT = Method(seconds=0.2, sample_seconds=0.0005)
+
+
+def chain(length: int) -> bytes:
+    names = ["x", *(f"t{i}" for i in range(1, length)), "y"]
+    nodes = [helper.make_node("Tanh", [a], [b]) for a, b in itertools.pairwise(names)]
+    return model(nodes, [tensor("x", [2, 3])], [tensor("y", [2, 3])]).SerializeToString()
+
+
+@pytest.mark.ort
+@pytest.mark.parametrize("together_up_to", [1 << 30, 0])
+def test_models_are_timed_against_the_first(tmp_path: Path, together_up_to: int):
+    path = tmp_path / "b.onnx"
+    path.write_bytes(chain(3))
+    subjects = [Subject("a", chain(2), HERE), Subject("b", path, HERE)]
+    told: list[Progress] = []
+    found = compare(subjects, FEEDS, SHORT, together_up_to=together_up_to, tell=told.append)
+    assert found.one_at_a_time == (together_up_to == 0)
+    assert [s.name for s in found.subjects] == ["a", "b"]
+    assert all(s.latency is not None and s.latency.median > 0 for s in found.subjects)
+    (pair,) = found.pairs
+    assert pair.speedup is not None
+    assert pair.sittings >= 1
+    assert [p.sittings for p in told] == list(range(1, len(told) + 1))
+    assert gc.isenabled()
+
+
+@pytest.mark.ort
+def test_a_deployment_is_a_subject_too():
+    slow = Deployment(threads=1, level="disable")
+    found = compare([Subject("all", chain(4), HERE), Subject("none", chain(4), slow)], FEEDS, SHORT)
+    assert found.pair("none").pairs > 0
+
+
+@pytest.mark.ort
+def test_a_report_shows_one_pair():
+    found = compare([Subject("a", add_one(), HERE), Subject("b", add_one(), HERE)], FEEDS, SHORT)
+    report = found.report("b", {"x": (2, 3)}, frozen=False)
+    assert report.status == found.pair("b").verdict
+    assert report.before == found.latency("a")
+    assert report.after == found.latency("b")
+    assert report.shapes == {"x": [2, 3]}
+
+
+@pytest.mark.ort
+def test_a_subject_that_does_not_open_is_left_out_and_the_first_may_not():
+    good, bad = Subject("good", add_one(), HERE), Subject("bad", b"no model", HERE)
+    pair = compare([good, bad], FEEDS, SHORT).pair("bad")
+    assert pair.verdict == "not faster"
+    assert "cannot open the model" in pair.reason
+    with pytest.raises(CannotRun, match="cannot open the model"):
+        compare([bad, good], FEEDS, SHORT)
+    assert gc.isenabled()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("names", [(), ("a", "a")])
+def test_subjects_need_different_names(names: tuple[str, ...]):
+    with pytest.raises(BadOption, match="different names"):
+        compare([Subject(name, b"", HERE) for name in names], {})
+
+
+@pytest.mark.unit
+def test_a_subject_is_as_large_as_it_says_or_as_its_file(tmp_path: Path):
+    path = tmp_path / "m"
+    path.write_bytes(b"12345")
+    assert Subject("a", path, HERE).bytes == 5
+    assert Subject("a", b"123", HERE).bytes == 3
+    assert Subject("a", path, HERE, size=7).bytes == 7

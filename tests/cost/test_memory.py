@@ -1,0 +1,43 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from superopt.cost.memory import peak_resident_bytes, resident_bytes, watch
+
+pytestmark = pytest.mark.unit
+
+MB = 1 << 20
+
+
+def test_the_peak_stays_after_memory_is_freed():
+    before = resident_bytes()
+    assert before is not None
+    block = bytearray(os.urandom(64 * MB))
+    del block
+    now = resident_bytes()
+    assert now is not None
+    assert now < before + 40 * MB
+    assert peak_resident_bytes() >= before + 60 * MB
+
+
+def test_another_process_is_watched_until_it_ends():
+    code = "b = bytearray(b'x' * 80_000_000); del b; import sys; sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
+        looks = 0
+
+        def running() -> bool:
+            nonlocal looks
+            looks += 1
+            if looks == 40:
+                child.communicate()
+            return child.poll() is None
+
+        assert watch(child.pid, running, every=0.05) > 80 * MB
+        assert looks >= 40
+    assert resident_bytes(child.pid) is None
+
+
+def test_a_process_that_is_not_there_has_no_size():
+    assert resident_bytes(2**22 + 1) is None
