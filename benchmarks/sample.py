@@ -15,7 +15,9 @@ nobody's licence is attached to it.
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,11 +137,12 @@ def build() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="superopt-sample")
 
 
-def main() -> int:
-    if len(sys.argv) != 2:
-        print("usage: python benchmarks/sample.py OUT.onnx", file=sys.stderr)
-        return 2
-    path = Path(sys.argv[1])
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("output", type=Path, metavar="OUT.onnx")
+    path: Path = parser.parse_args(arguments).output
+    if path.suffix != ".onnx":
+        parser.error(f"expected a path ending in .onnx, found {path}")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(build().SerializeToString(deterministic=True))
     return 0

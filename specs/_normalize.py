@@ -8,7 +8,7 @@ from typing import Any
 
 from specs._reduce import Body, Sizes, mean_all
 from superopt.ops.element import Element, Operand, call
-from superopt.ops.formula import Tensor, broadcast, require
+from superopt.ops.formula import Tensor, require
 from superopt.ops.index import Index
 from superopt.ops.symbols import Symbols
 
@@ -32,15 +32,6 @@ def standardized(e: Element, sizes: Sizes, elements: Body, epsilon: Operand) -> 
 def inverse_rms(sizes: Sizes, elements: Body, epsilon: Operand) -> Element:
     """1 / √(mean of squares + ε)."""
     return inverse_root(mean_all(sizes, lambda *j: elements(*j) ** 2), epsilon)
-
-
-def broadcast_to(x: Tensor, shape: tuple[Index, ...]) -> Tensor:
-    """`x` at a shape that it must broadcast to: ONNX's unidirectional broadcasting."""
-    require(x.rank <= len(shape), f"{x.rank} axes do not broadcast to {len(shape)}")
-    for n, full in zip(reversed(x.shape), reversed(shape), strict=False):
-        if n != full:
-            require(n == 1, f"size {n} does not broadcast to {full}")
-    return broadcast(x, shape)
 
 
 def per_channel(x: Tensor, channels: Index, name: str) -> Tensor:

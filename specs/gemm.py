@@ -2,9 +2,10 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from specs._normalize import broadcast_to
+from specs._broadcast import broadcast_to
 from superopt.ops.draws import pick, size
 from superopt.ops.element import Element, Operand, lift, sum_over
 from superopt.ops.formula import Tensor, require, tensor
@@ -31,7 +32,7 @@ def unknown(symbols: Symbols, ranks: tuple[int, ...]) -> Iterator[dict[str, Any]
         yield {**numbers, "transA": trans_a, "transB": trans_b}
 
 
-@operator("Gemm", since=7, draw=draw, unknown=unknown)
+@operator("Gemm", since=11, draw=draw, unknown=unknown)
 def gemm(
     a: Tensor,
     b: Tensor,
@@ -56,3 +57,16 @@ def gemm(
         return product if further is None else product + lift(beta) * further[row, column]
 
     return tensor((m, n), at)
+
+
+def draw_with_c(rng: Any) -> Draw:
+    drawn = draw(rng)
+    return drawn if len(drawn.shapes) == 3 else replace(drawn, shapes=(*drawn.shapes, (1,)))
+
+
+@operator("Gemm", since=7, until=10, draw=draw_with_c, unknown=unknown)
+def gemm_with_c(
+    a: Tensor, b: Tensor, c: Tensor, *, alpha: Operand = 1.0, beta: Operand = 1.0, transA: int = 0, transB: int = 0
+) -> Tensor:
+    """C is always there."""
+    return gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)

@@ -17,7 +17,7 @@ def draw(rng: Any) -> Draw:
     hidden = value_hidden = heads * size(rng, 1, 3)
     arguments: dict[str, Any] = {"num_heads": heads}
     if rng.random() < 0.4:
-        value_hidden = heads * size(rng, 1, 3)
+        value_hidden = heads * size(rng, 1, hidden // heads)
         arguments["qkv_hidden_sizes"] = [hidden, hidden, value_hidden]
     if rng.random() < 0.4:
         arguments["unidirectional"] = 1
@@ -81,6 +81,7 @@ def ms_attention(
     require(len(qkv_hidden_sizes) == 3, "qkv_hidden_sizes are three")
     hidden, key_hidden, value_hidden = qkv_hidden_sizes
     require(hidden == key_hidden, "queries and keys differ in width")
+    covered(value_hidden <= hidden, "values wider than keys, where onnxruntime's kernel for CUDA errs")
     require(hidden + key_hidden + value_hidden == packed, "qkv_hidden_sizes differ from the weights")
 
     def projected(first: Index, count: Index) -> Tensor:

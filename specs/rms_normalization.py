@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from specs._normalize import broadcast_to, inverse_rms, unknown_axis_and_epsilon
+from specs._broadcast import broadcast_to
+from specs._normalize import inverse_rms, unknown_axis_and_epsilon
 from superopt.ops.draws import axis as draw_axis
 from superopt.ops.draws import pick, shape
 from superopt.ops.element import Operand

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from superopt.version import __version__
 
 if TYPE_CHECKING:
     from superopt.engine.library import Result, optimize

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,9 @@ from superopt.check.leaves import kind_of, leaves
 from superopt.check.tolerance import Rule, local_scale, magnitude
 from superopt.ir.tensor import Array
 from superopt.runtime.values import Value
+
+BLOCK = 1 << 22
+"""Elements compared at once."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Gap:
     coarse: float = 0.0
     """The worst error over |a| + the scale of the whole output."""
     wrong: Mapping[str, Array] = field(default_factory=dict[str, Array])
-    """By leaf, where values differ that must be equal: integers, strings, NaN or infinity on one side only."""
+    """By leaf and block, where values differ that must be equal: integers, strings, NaN or infinity on one side only."""
     steps: int = 0
     """Codes one step off."""
     elements: int = 0
@@ -45,7 +48,7 @@ def compare(reference: Value, found: Value, rule: Rule) -> Gap:
     if structure:
         return Gap(structure)
     with np.errstate(all="ignore"):
-        return _joined([_leaf(path, left, b[path], rule) for path, left in a.items()])
+        return _joined([gap for path, left in a.items() for gap in _gaps(path, left, b[path], rule)])
 
 
 def _joined(gaps: list[Gap]) -> Gap:
@@ -66,7 +69,8 @@ def _joined(gaps: list[Gap]) -> Gap:
 def scale_of(value: Value) -> float:
     """The magnitude of an output's numbers; 0 for what has none."""
     with np.errstate(all="ignore"):
-        return max((magnitude(_real(a)) for a in leaves(value).values() if _is_real(a)), default=0.0)
+        arrays = [a for a in leaves(value).values() if _is_real(a)]
+        return max((magnitude(_real(block)) for a in arrays for block in _blocks(a)), default=0.0)
 
 
 def _structure(a: Mapping[str, Array], b: Mapping[str, Array]) -> str:
@@ -79,6 +83,18 @@ def _structure(a: Mapping[str, Array], b: Mapping[str, Array]) -> str:
         if left.shape != right.shape:
             return f"{where}shape {list(left.shape)} against {list(right.shape)}"
     return ""
+
+
+def _gaps(path: str, a: Array, b: Array, rule: Rule) -> Iterator[Gap]:
+    for i, (left, right) in enumerate(zip(_blocks(a), _blocks(b), strict=True)):
+        yield _leaf(f"{path}@{i}", left, right, rule)
+
+
+def _blocks(array: Array) -> list[Array]:
+    """Pieces that fit in memory many times over, cut along the longest axis."""
+    if array.size <= BLOCK:
+        return [array]
+    return np.array_split(array, -(-array.size // BLOCK), axis=int(np.argmax(array.shape)))
 
 
 def _leaf(path: str, a: Array, b: Array, rule: Rule) -> Gap:

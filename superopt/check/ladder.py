@@ -68,12 +68,10 @@ def other_sizes(layout: Layout, first: Sizing) -> dict[str, list[Sizing]]:
         "other": odd,
     }
     if len(variables) > 1:
-        spread: list[Callable[[int, int], int]] = [
-            lambda z, i: z + i,
-            lambda z, i: z + 32 * i,
-            lambda z, i: z * (i + 1),
+        steps: list[Callable[[int, int], int]] = [lambda z, i: z + i, lambda z, i: z + 32 * i, lambda z, i: z * (i + 1)]
+        groups["all different"] = [
+            tuple(1 + i if size == 1 else step(size, i) for i, size in enumerate(first, 1)) for step in steps
         ]
-        groups["all different"] = [tuple(step(size, i) for i, size in enumerate(first, 1)) for step in spread]
     if any("past" in v.name.lower() for v in variables):
         groups["empty past"] = [
             tuple(0 if "past" in v.name.lower() else size for v, size in zip(variables, first, strict=True))

@@ -30,7 +30,7 @@ class Limits:
     """Input sets offered to the original before giving up."""
     seconds: float = 600.0
     """After this no further input set is started; one is always run."""
-    memory_bytes: int = 256 << 20
+    memory_bytes: int = 128 << 20
     """Of the original's outputs; what is more waits in a temporary file."""
 
 
@@ -54,6 +54,7 @@ class Search:
     ) -> None:
         self._source, self._attempt, self._limits, self._rungs = source, attempt, limits, rungs
         self._layouts = tuple(_layouts(source.declared, dims, shapes))
+        self._deadline = time.monotonic() + limits.seconds
 
     def first(self) -> Found:
         """The first input set that is accepted; `CannotRun` when none is."""
@@ -64,7 +65,7 @@ class Search:
         return self._first_of(self._candidates((turn,)))
 
     def _first_of(self, cases: Iterator[Case]) -> Found:
-        refused, tries, started = "", 0, time.monotonic()
+        refused, tries = "", 0
         for case in cases:
             if case.chooses_sizes and case.layout.elements(case.sizing) > self._limits.elements:
                 continue
@@ -72,7 +73,7 @@ class Search:
                 return Found(case, self._attempt(case))
             except CannotRun as error:
                 refused, tries = refused or f"{error} ({case.text})", tries + 1
-            if tries >= self._limits.tries or time.monotonic() - started > self._limits.seconds:
+            if tries >= self._limits.tries or time.monotonic() > self._deadline:
                 break
         if not tries:
             raise CannotRun(f"no input set of at most {self._limits.elements} elements fits its declared shapes")

@@ -9,6 +9,9 @@ from superopt.check.consumers import Use, computes, constants, preserves, use_of
 from superopt.ir.graph import Graph, Node, Parameter, Value
 from superopt.ir.types import DType
 
+_BOOL = 9
+"""How Cast writes it; inference does not always get as far as its type."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Scope:
@@ -61,8 +64,8 @@ class _Walk:
     def _use(self, place: _Place, node: Node, slot: int) -> Use | None:
         if slot < 0:
             return None
-        if node.op in ("Cast", "CastLike") and not node.domain and node.outputs[0].tensor_type is not None:
-            return _cast_use(place.value, node.outputs[0])
+        if node.op in ("Cast", "CastLike") and not node.domain:
+            return _cast_use(place.value, node)
         inputs = tuple(v if v is None else _outermost(place.scope, v) for v in node.inputs)
         return use_of(node, slot, inputs)
 
@@ -125,10 +128,10 @@ class _Walk:
         return found
 
 
-def _cast_use(source: Value, result: Value) -> Use | None:
+def _cast_use(source: Value, cast: Node) -> Use | None:
     before = source.tensor_type.dtype if source.tensor_type is not None else None
-    after = result.tensor_type.dtype if result.tensor_type is not None else None
-    if after is DType.BOOL:
+    after = cast.outputs[0].tensor_type.dtype if cast.outputs[0].tensor_type is not None else None
+    if after is DType.BOOL or cast.attribute("to") == _BOOL:
         return Use("flag")
     if before is DType.STRING and after is not DType.STRING:
         return Use("number text")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import superopt
 from superopt.errors import BadOption
 from superopt.options import Options, parse_dim, parse_shape
+from superopt.version import __version__
 
 EXIT_CODES = """exit codes:
   0    done, also when nothing could be improved
@@ -40,7 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"superopt {superopt.__version__}")
+    parser.add_argument("--version", action="version", version=f"superopt {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     optimize = _command(commands, "optimize", "rewrite a model, check and time it against the original")
     optimize.add_argument("model", type=Path, metavar="IN.onnx")

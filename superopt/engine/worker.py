@@ -12,6 +12,7 @@ from typing import IO
 from superopt.engine.job import JOB, BenchJob, CheckJob, Done, Failed, Known, OptimizeJob, Stage
 from superopt.errors import SuperoptError
 from superopt.options import from_json
+from superopt.runtime.heap import map_large_blocks
 from superopt.search.compare import bench_models, check_models
 from superopt.search.optimize import Destination, optimize_model
 
@@ -20,6 +21,7 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     _die_with_parent()
+    map_large_blocks()
     channel = _private_stdout()
 
     def send(event: Stage | Known | Done | Failed) -> None:

@@ -11,14 +11,14 @@ from typing import NoReturn
 from superopt.errors import BadText
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r]+|//[^\n]*)
+    r"""(?P<space>[ \t\r]+)
       | (?P<newline>\n)
       | (?P<number>[+-]?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+|inf\b|nan\b))
       | (?P<digest>\#[0-9a-f]+)
       | (?P<bytes>(?:hex|opaque)"[0-9a-f]*")
       | (?P<string>"(?:[^"\\\n]|\\.)*")
       | (?P<name>[A-Za-z_][A-Za-z0-9_.]*)
-      | (?P<symbol>->|=>|::|==|!=|<=|>=|[][(){}<>,:=@?*+/-])""",
+      | (?P<symbol>\.\.\.|->|=>|::|==|!=|<=|>=|//|[][(){}<>,:=@?*+/%|-])""",
     re.VERBOSE,
 )
 

@@ -47,7 +47,7 @@ def _merge(node: Node, scope: Scope) -> Result:
     return Replacement(
         make_node(conv.op, (conv.inputs[0], Value(new_weight), Value(new_bias)), conv.attributes, node.types),
         like=conv,
-        constants=((new_weight, "weight"), (new_bias, "bias")),
+        constants=((new_weight, "_weight"), (new_bias, "_bias")),
         growth=growth,
         proof=PROOF,
     )

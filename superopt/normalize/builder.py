@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from superopt.ir.graph import Constant, Graph, Label, Node, Parameter, Value, make_node, replace_inputs
@@ -63,8 +63,15 @@ def presence(node: Node, label: Label) -> tuple[bool, ...]:
     return (*named, *([True] * (len(node.types) - len(named))))
 
 
+Refine = Callable[[Node, Node, tuple[bool, ...]], Node]
+"""A node before, the same on other operands, which outputs it has: the latter with what else is known of it now."""
+
+
 def substitute(
-    graph: Graph, values: Mapping[Value, Value], captures: tuple[Parameter, ...] | None = None
+    graph: Graph,
+    values: Mapping[Value, Value],
+    captures: tuple[Parameter, ...] | None = None,
+    refine: Refine = lambda before, after, present: after,
 ) -> tuple[Graph, dict[Node, Node]]:
     """The same graph reading other values, and where its nodes went."""
     builder = Builder(graph)
@@ -73,7 +80,8 @@ def substitute(
     for node in graph.nodes:
         inputs = tuple(None if v is None else moved.get(v, v) for v in node.inputs)
         captured = tuple(moved.get(v, v) for v in node.captured)
-        new = builder.emit(replace_inputs(node, inputs, captured), graph.labels.get(node, Label()))
+        label = graph.labels.get(node, Label())
+        new = builder.emit(refine(node, replace_inputs(node, inputs, captured), presence(node, label)), label)
         if new is not node:
             nodes[node] = new
             moved.update(zip(node.outputs, new.outputs, strict=True))

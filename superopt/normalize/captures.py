@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from superopt.ir.graph import Attribute, Graph, Parameter, Value, make_parameter
 from superopt.normalize.builder import substitute
 from superopt.normalize.scope import count_uses
@@ -12,20 +14,12 @@ Attributes = dict[str, Attribute]
 def prune(attributes: Attributes, captured: tuple[Value, ...]) -> tuple[Attributes, tuple[Value, ...]]:
     """Bodies that capture each outer value once, and only those that they read."""
     bodies = [body for value in attributes.values() for body in graphs_in(value)]
-    read: set[Value] = set()
-    for body in bodies:
-        read.update(count_uses(body))
-    kept: dict[Value, Parameter] = {}
-    moved: dict[Value, Value] = {}
-    for parameter, value in zip(bodies[0].captures, captured, strict=True):
-        if Value(parameter) in read:
-            if value not in kept:
-                kept[value] = make_parameter(len(kept), parameter.type, captured=True)
-            moved[Value(parameter)] = Value(kept[value])
+    read = {v.producer.position for body in bodies for v in count_uses(body) if _is_capture(v.producer)}
+    kept = tuple(dict.fromkeys(v for i, v in enumerate(captured) if i in read))
     if len(kept) == len(captured):
         return attributes, captured
-    captures = tuple(kept.values())
-    return {name: _moved(value, moved, captures) for name, value in attributes.items()}, tuple(kept)
+    moves = {i: kept.index(v) for i, v in enumerate(captured) if i in read}
+    return {name: _moved(value, moves) for name, value in attributes.items()}, kept
 
 
 def graphs_in(value: Attribute) -> tuple[Graph, ...]:
@@ -34,8 +28,22 @@ def graphs_in(value: Attribute) -> tuple[Graph, ...]:
     return tuple(v for v in value if isinstance(v, Graph)) if isinstance(value, tuple) else ()
 
 
-def _moved(value: Attribute, moved: dict[Value, Value], captures: tuple[Parameter, ...]) -> Attribute:
+def _moved(value: Attribute, moves: dict[int, int]) -> Attribute:
     if isinstance(value, Graph):
-        return substitute(value, moved, captures)[0]
+        return _move(value, moves)
     bodies = graphs_in(value)
-    return tuple(substitute(body, moved, captures)[0] for body in bodies) if bodies else value
+    return tuple(_move(body, moves) for body in bodies) if bodies else value
+
+
+def _move(body: Graph, moves: dict[int, int]) -> Graph:
+    captures: dict[int, Parameter] = {}
+    values: dict[Value, Value] = {}
+    for old, new in moves.items():
+        before = body.captures[old]
+        captures.setdefault(new, make_parameter(new, before.type, captured=True))
+        values[Value(before)] = Value(captures[new])
+    return substitute(body, values, tuple(captures[i] for i in sorted(captures)))[0]
+
+
+def _is_capture(producer: object) -> TypeGuard[Parameter]:
+    return isinstance(producer, Parameter) and producer.captured

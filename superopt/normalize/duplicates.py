@@ -47,6 +47,8 @@ def key_of(node: Node, present: tuple[bool, ...]) -> Node:
 
 def _same_tensors(a: Node, b: Node) -> bool:
     for (_, x), (_, y) in zip(a.attributes, b.attributes, strict=True):
+        if isinstance(x, Tensor) != isinstance(y, Tensor):
+            return False
         if isinstance(x, Tensor) and isinstance(y, Tensor) and x is not y and x.digest != y.digest:
             return False
     return True

@@ -31,15 +31,15 @@ _SHAPED_BY_VALUES = frozenset(
 
 
 def retyped(old: Node, node: Node, present: tuple[bool, ...], scope: Scope) -> Node:
-    """`node` is `old` on other operands, an operator of ONNX; what was known of its results stays."""
-    if all(_is_static(t) for t in node.types):
+    """`node` is `old` on other operands; what was known of its results stays."""
+    if node is old or node.bodies or all(_is_static(t) for t in node.types) or not scope.context.purity.is_known(node):
         return node
     pairs = zip(old.inputs, node.inputs, strict=True)
     if not any(a != b and a is not None and b is not None and _says_more(node, a, b) for a, b in pairs):
         return node
     known = {v: tensor for v in node.inputs if v is not None and (tensor := scope.tensor(v)) is not None}
     inferred = infer_types(scope.context.model, node, known, present)
-    types = tuple(_better(a, b) for a, b in zip(node.types, inferred, strict=True))
+    types = tuple(better(a, b) for a, b in zip(node.types, inferred, strict=True))
     if types == node.types:
         return node
     return make_node(node.op, node.inputs, node.attributes, types, domain=node.domain, instance=node.instance)
@@ -55,7 +55,7 @@ def _is_static(type_: Type) -> bool:
     return isinstance(type_, TensorType) and type_.static_shape is not None
 
 
-def _better(old: Type, new: Type) -> Type:
+def better(old: Type, new: Type) -> Type:
     if not isinstance(new, TensorType):
         return old
     if not isinstance(old, TensorType):

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from superopt.ir.graph import Attribute, Constant, Graph, Label, Node, Value, make_node, replace_inputs
+from superopt.ir.graph import Attribute, Constant, Graph, Label, Node, Value, make_node, make_parameter, replace_inputs
 from superopt.ir.tensor import Tensor
 from superopt.normalize import arithmetic, batchnorm, casting, layout, selection, sharing
-from superopt.normalize.builder import Builder, presence, with_instance
+from superopt.normalize.builder import Builder, presence, substitute, with_instance
 from superopt.normalize.captures import prune
 from superopt.normalize.duplicates import COMMON, Duplicates, key_of, may_merge
 from superopt.normalize.folding import fold
 from superopt.normalize.journal import place_of
 from superopt.normalize.purity import CONTROL_FLOW
-from superopt.normalize.retyping import retyped
+from superopt.normalize.retyping import better, retyped
 from superopt.normalize.rule import Replacement, Rule
 from superopt.normalize.scope import Context, Scope, count_uses
 
@@ -96,10 +96,7 @@ class Rewriter:
         captured = tuple(self.values.get(v, v) for v in old.captured)
         if old.bodies:
             return self._with_bodies(old, inputs, captured, place)
-        node = replace_inputs(old, inputs, captured)
-        if node is old or not self.context.purity.is_known(node):
-            return node
-        return retyped(old, node, presence(old, label), self.scope)
+        return retyped(old, replace_inputs(old, inputs, captured), presence(old, label), self.scope)
 
     def _with_bodies(
         self, old: Node, inputs: tuple[Value | None, ...], captured: tuple[Value, ...], place: str
@@ -123,9 +120,20 @@ class Rewriter:
         )
 
     def _body(self, body: Graph, captured: tuple[Value, ...], where: str) -> Graph:
-        pairs = zip(body.captures, captured, strict=True)
+        """The body after a round, seen with all that is known now of what it captures."""
+        captures = tuple(
+            make_parameter(p.position, better(p.type, v.type), captured=True)
+            for p, v in zip(body.captures, captured, strict=True)
+        )
+        pairs = zip(captures, captured, strict=True)
         known = {Value(p): tensor for p, v in pairs if (tensor := self.scope.tensor(v)) is not None}
-        return self.visit(body, known, where)
+        if captures == body.captures:
+            return self.visit(body, known, where)
+        inside = Scope(self.context, body, known, Counter())
+        moves = {Value(a): Value(b) for a, b in zip(body.captures, captures, strict=True)}
+        seen, _ = substitute(body, moves, captures, lambda old, new, present: retyped(old, new, present, inside))
+        visited = self.visit(seen, known, where)
+        return body if visited is seen else visited
 
     def _simplified(self, old: Node, node: Node, label: Label, place: str) -> tuple[Node, Label] | None:
         """The node after all identities that fit; None when another value takes its place."""
@@ -157,9 +165,10 @@ class Rewriter:
     def _take(self, result: Replacement, label: Label) -> tuple[Node, Label]:
         """Account for a replacement. Its label: names of the value it defines, record of the node it is like."""
         self.context.budget.spent += result.growth
+        base = label.outputs[0] if label.outputs else result.node.op.lower()
         made = {
-            Value(constant): self._add_constant(constant, self.context.fresh(f"{label.outputs[0]}_{base}"))
-            for constant, base in result.constants
+            Value(constant): self._add_constant(constant, self.context.fresh(base + kind))
+            for constant, kind in result.constants
         }
         node = replace_inputs(result.node, (v and made.get(v, v) for v in result.node.inputs), result.node.captured)
         self.scope.uses.update(node.operands)

@@ -22,7 +22,7 @@ class Replacement:
     node: Node
     like: Node | None = None
     constants: tuple[tuple[Constant, str], ...] = ()
-    """With the base of a name for each."""
+    """With an ending for the name of each."""
     growth: int = 0
     proof: str = BY_DEFINITION
 

@@ -116,10 +116,11 @@ class Scope:
         producer = value.producer
         if isinstance(producer, Parameter):
             return 0
-        if isinstance(producer, Constant) and self.graph.constants.get(producer) in self._listed:
-            return 0
-        tensor = self.tensor(value)
-        return 0 if tensor is None else tensor.nbytes
+        if isinstance(producer, Constant):
+            return 0 if self.graph.constants.get(producer) in self._listed else producer.tensor.nbytes
+        return (
+            sum(a.nbytes for _, a in producer.attributes if isinstance(a, Tensor)) if producer.op == "Constant" else 0
+        )
 
     def is_filled(self, value: Value | None, number: int) -> bool:
         tensor = self.tensor(value)

@@ -1,1 +1,1 @@
-"""superopt/rewrite"""
+"""What a rule is: its text, its parts, sets of rules."""

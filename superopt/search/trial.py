@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import superopt
 from superopt.check import Request, check, make_feeds
 from superopt.cost.cache import CostCache, CostKey, Input
 from superopt.cost.contest import Method, Progress
@@ -25,6 +24,7 @@ from superopt.runtime.deployment import Deployment
 from superopt.runtime.facts import device_facts, runtime_facts
 from superopt.runtime.session import Session
 from superopt.runtime.target import resolve_target
+from superopt.version import __version__
 
 Tell = Callable[[str, str], None]
 ORIGINAL, CANDIDATE = "original", "candidate"
@@ -115,7 +115,7 @@ class Trial:
     def environment(self) -> Environment:
         device = device_facts(self.deployment.target)
         return Environment(
-            superopt=superopt.__version__,
+            superopt=__version__,
             python=platform.python_version(),
             onnx=version("onnx"),
             onnxruntime=runtime_facts().version,

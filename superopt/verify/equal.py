@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import permutations
 
 from superopt.ops.condition import Condition
-from superopt.ops.index import Index, Poly, Quotient, Symbol, Values, atoms_of, substitute, terms_of
+from superopt.ops.index import Index, Poly, Symbol, Values, atoms_of, substitute, terms_of
 from superopt.verify.facts import Facts, count_is_zero, same_union
 from superopt.verify.order import equal_by_order
 from superopt.verify.simplify import collect, simplify

@@ -10,13 +10,13 @@ non-linear solver gets a short try.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import z3
 
-from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
+from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero, parts_of
 from superopt.ops.index import Atom, Index, Monomial, Poly, Quotient, Symbol, divide_terms, same, terms_of
+from superopt.verify.witness import FIRST, Witness
 
 Formula: TypeAlias = Any
 """A Z3 expression; z3 brings no usable types."""
@@ -32,54 +32,77 @@ IMPOSSIBLE = Zero(Poly({(Symbol("nowhere"),): 2, (): -1}))
 class Facts:
     """A conjunction of conditions. Asking is cached; extending makes a new one."""
 
-    def __init__(self, conditions: Iterable[Condition]) -> None:
+    def __init__(self, conditions: Iterable[Condition], witnesses: Iterable[Witness] = FIRST) -> None:
         unique: dict[str, Condition] = {}
         for condition in conditions:
-            for part in condition.parts if isinstance(condition, Both) else (condition,):
+            for part in parts_of(condition):
                 unique.setdefault(str(part), part)
         self.conditions = tuple(unique.values())
         self.keys = frozenset(unique)
         self._answers: dict[str, bool] = {}
+        self._witnesses = [w for w in witnesses if w.satisfies(self.conditions)]
 
     def and_(self, *more: Condition | bool) -> Facts:
         """With further conditions; False among them makes a contradiction."""
         added = [c for c in more if not isinstance(c, bool)]
         if any(c is False for c in more):
             added.append(IMPOSSIBLE)
-        if all(str(c) in self.keys for c in added):
+        if all(str(part) in self.keys for c in added for part in parts_of(c)):
             return self
-        return Facts((*self.conditions, *added))
+        return Facts((*self.conditions, *added), self._witnesses or FIRST)
 
     def entails(self, condition: Condition | bool) -> bool:
         """Whether the condition holds wherever the facts do. "No" may mean "not found"."""
         if isinstance(condition, bool):
             return condition or self.contradictory
-        key = str(condition)
-        if key in self.keys:
+        if all(str(part) in self.keys for part in parts_of(condition)):
             return True
+        key = str(condition)
         if key not in self._answers:
-            self._answers[key] = _unsatisfiable(self.conditions, _negated(condition))
+            self._answers[key] = self._unsatisfiable(_negated(condition))
         return self._answers[key]
 
     def equal(self, a: Index, b: Index) -> bool:
         return same(a, b) or self.entails(a == b)
 
-    @cached_property
+    @property
     def contradictory(self) -> bool:
-        return _unsatisfiable(self.conditions, None)
+        if self._witnesses:
+            return False
+        if "" not in self._answers:
+            self._answers[""] = self._unsatisfiable(None)
+        return self._answers[""]
 
-    def model(self) -> dict[str, int] | None:
-        """Numbers for the symbols that satisfy the facts, found with true products; None where none is found."""
-        solver, translate = z3.Solver(), _Translator(linear=False)
-        solver.set("timeout", LINEAR_MS)
-        for condition in self.conditions:
-            solver.add(translate.condition(condition))
-        solver.add(*translate.definitions())
-        if solver.check() != z3.sat:
-            return None
-        model = solver.model()
+    def witness(self) -> Witness | None:
+        """Numbers that satisfy the facts; None where none is found."""
+        if not self._witnesses:
+            self._answers[""] = self._unsatisfiable(None)
+        return self._witnesses[0] if self._witnesses else None
+
+    def _unsatisfiable(self, goal: Condition | None) -> bool:
+        goals = () if goal is None else (goal,)
+        if any(w.satisfies(goals) for w in self._witnesses):
+            return False
+        for linear, limit in ((True, LINEAR_MS), (False, NONLINEAR_MS)):
+            translate = _Translator(linear)
+            asserted = [translate.condition(g) for g in goals]
+            solver, answer = _check((*self.conditions, *goals), translate, asserted, [], limit)
+            if answer == z3.unsat:
+                return True
+            if answer == z3.sat and self._learn(solver.model(), goals):
+                return False
+            if not translate.has_products:
+                return False
+        return False
+
+    def _learn(self, model: Any, goals: tuple[Condition, ...]) -> bool:
+        """Whether the model, taken with true products, satisfies facts and goals; if so it is kept."""
         values: list[tuple[str, Any]] = [(d.name(), model[d]) for d in model.decls()]
-        return {name: value.as_long() for name, value in values if z3.is_int_value(value)}
+        found = Witness(0, 1, {name: value.as_long() for name, value in values if z3.is_int_value(value)})
+        if not found.satisfies((*self.conditions, *goals)):
+            return False
+        self._witnesses.append(found)
+        return True
 
 
 def count_is_zero(facts: Facts, weighted: list[tuple[int, tuple[Condition, ...]]]) -> bool:
@@ -92,7 +115,7 @@ def count_is_zero(facts: Facts, weighted: list[tuple[int, tuple[Condition, ...]]
         translate = _Translator(linear)
         parts = [z3.If(z3.And(*map(translate.condition, d)), z3.IntVal(w), z3.IntVal(0)) for w, d in weighted]
         extra = [c for _, d in weighted for c in _flat(d)]
-        if _check(facts.conditions, translate, [z3.Sum(parts) != 0], extra, limit) == z3.unsat:
+        if _check(facts.conditions, translate, [z3.Sum(parts) != 0], extra, limit)[1] == z3.unsat:
             return True
         if not translate.has_products:
             return False
@@ -104,24 +127,11 @@ def same_union(facts: Facts, left: list[tuple[Condition, ...]], right: list[tupl
     translate = _Translator(linear=True)
     union = [z3.Or(*(z3.And(*map(translate.condition, d)) for d in side)) for side in (left, right)]
     extra = [c for side in (left, right) for d in side for c in _flat(d)]
-    return _check(facts.conditions, translate, [union[0] != union[1]], extra, LINEAR_MS) == z3.unsat
+    return _check(facts.conditions, translate, [union[0] != union[1]], extra, LINEAR_MS)[1] == z3.unsat
 
 
 def _negated(condition: Condition) -> Condition:
     return condition.of if isinstance(condition, Not) else Not(condition)
-
-
-def _unsatisfiable(conditions: tuple[Condition, ...], goal: Condition | None) -> bool:
-    goals = [] if goal is None else [goal]
-    for linear, limit in ((True, LINEAR_MS), (False, NONLINEAR_MS)):
-        translate = _Translator(linear)
-        asserted = [translate.condition(g) for g in goals]
-        answer = _check((*conditions, *goals), translate, asserted, [], limit)
-        if answer == z3.unsat:
-            return True
-        if not translate.has_products:
-            return False
-    return False
 
 
 def _check(
@@ -130,7 +140,8 @@ def _check(
     goals: list[Formula],
     conditional: list[Condition],
     limit: int,
-) -> Any:
+) -> tuple[Any, Any]:
+    """The solver and its answer."""
     solver = z3.Solver()
     solver.set("timeout", limit)
     for condition in conditions:
@@ -140,7 +151,7 @@ def _check(
     solver.add(*translate.definitions())
     if translate.linear:
         solver.add(*translate.consequences(known, conditional))
-    return solver.check()
+    return solver, solver.check()
 
 
 def _flat(conditions: Iterable[Condition]) -> Iterator[Condition]:

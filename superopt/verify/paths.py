@@ -1,7 +1,7 @@
 """Follow every answer to every question about symbols that a definition asks.
 
-A definition asks Python questions of symbolic sizes (`if n == 1`). Each run answers them one way, where the facts do not
-answer them already; the runs together cover all ways.
+A definition asks Python questions of symbolic sizes (`if n == 1`). Each run answers them one way, where the facts do
+not answer them already; the runs together cover all ways.
 """
 
 from __future__ import annotations
@@ -19,36 +19,48 @@ class TooManyPaths(Exception):
 
 
 class Path:
-    """One run: the facts it started from and the answers it gave."""
+    """One run: what it knows so far, and the choices it made."""
 
-    def __init__(self, facts: Facts, script: list[bool]) -> None:
+    def __init__(self, facts: Facts, script: list[int]) -> None:
         self.facts = facts
-        self.script = script
-        self.taken: list[bool] = []
+        self._script = script
+        self.outcome = ""
+        self.taken: list[tuple[int, int]] = []
+        """Each choice, with the number of choices there were."""
+
+    def choose(self, count: int) -> int:
+        """One of `count` ways to go on; other runs take the others."""
+        place = len(self.taken)
+        choice = self._script[place] if place < len(self._script) else 0
+        self.taken.append((choice, count))
+        return choice
+
+    def assume(self, *conditions: Condition | bool) -> None:
+        self.facts = self.facts.and_(*conditions)
 
     def decide(self, condition: Condition) -> bool:
         if self.facts.entails(condition):
             return True
         if self.facts.entails(negate(condition)):
             return False
-        answer = self.script[len(self.taken)] if len(self.taken) < len(self.script) else True
-        self.taken.append(answer)
-        self.facts = self.facts.and_(condition if answer else negate(condition))
+        answer = self.choose(2) == 0
+        self.assume(condition if answer else negate(condition))
         return answer
 
 
-def explore(facts: Facts, run: Callable[[Path], None]) -> Iterator[Path]:
-    """Run once for every way to answer, depth first."""
-    script: list[bool] = []
-    for _ in range(MOST_PATHS):
+def explore(facts: Facts, run: Callable[[Path], None], most: int = MOST_PATHS) -> Iterator[Path]:
+    """Run once for every way to choose, depth first."""
+    script: list[int] = []
+    for _ in range(most):
         path = Path(facts, script)
         with deciding(path.decide):
             run(path)
         yield path
-        script = list(path.taken)
-        while script and not script[-1]:
-            script.pop()
-        if not script:
+        taken = list(path.taken)
+        while taken and taken[-1][0] + 1 == taken[-1][1]:
+            taken.pop()
+        if not taken:
             return
-        script[-1] = False
-    raise TooManyPaths(f"more than {MOST_PATHS} cases")
+        script = [choice for choice, _ in taken]
+        script[-1] += 1
+    raise TooManyPaths(f"more than {most} cases")

@@ -28,7 +28,6 @@ from superopt.verify.terms import (
     Sum,
     Term,
     multiply,
-    multiply_scales,
     of_size,
     renamed,
     replace,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import onnx
 import pytest
 
@@ -16,6 +18,23 @@ def test_it_is_the_same_every_time_small_and_valid() -> None:
     model = onnx.load_from_string(first)
     onnx.checker.check_model(model, full_check=True)
     assert {n.op_type for n in model.graph.node} >= {"CastLike", "Expand", "BatchNormalization", "Dropout", "Identity"}
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("words", [[], ["--help"], ["model"], ["a.onnx", "b.onnx"]])
+def test_nothing_is_written_for_a_path_that_is_none(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        sample.main(words)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.unit
+def test_it_is_written_where_it_was_asked_for(tmp_path: Path) -> None:
+    assert sample.main([str(tmp_path / "new" / "sample.onnx")]) == 0
+    assert (tmp_path / "new" / "sample.onnx").read_bytes() == sample.build().SerializeToString(deterministic=True)
 
 
 @pytest.mark.ort

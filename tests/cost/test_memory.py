@@ -23,19 +23,22 @@ def test_the_peak_stays_after_memory_is_freed():
 
 
 def test_another_process_is_watched_until_it_ends():
-    code = "b = bytearray(b'x' * 80_000_000); del b; import sys; sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
+    code = "b = bytearray(b'x' * 80_000_000); del b; print('grown', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         looks = 0
 
         def running() -> bool:
             nonlocal looks
             looks += 1
-            if looks == 40:
-                child.communicate()
+            if looks == 1:
+                assert child.stdout is not None
+                child.stdout.readline()
+            else:
+                child.communicate(b"\n")
             return child.poll() is None
 
-        assert watch(child.pid, running, every=0.05) > 80 * MB
-        assert looks >= 40
+        assert watch(child.pid, running, every=0.001) > 80_000_000
+    assert looks == 2
     assert resident_bytes(child.pid) is None
 
 

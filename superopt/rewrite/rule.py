@@ -1,0 +1,147 @@
+"""The parts of a rule.
+
+given   x: [n, c, h, w]  k: [o, c, r, s]     inputs with their shapes; `...b` is a block of any number of axes
+where   r == 2*p + 1                          conditions on sizes and attributes
+y = Conv(x, k, pads=[p, p, p, p], *a)         the pattern
+=>
+…                                             what takes its place; it defines the pattern's results again
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from superopt.rewrite.expression import Expression, names_in
+
+
+@dataclass(frozen=True)
+class Block:
+    """Any number of axes, `...b` in text."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"...{self.name}"
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input tensor (`x: [n, m]`, `c: bool[n]`), a whole number (`p: int`) or a number (`e: real`)."""
+
+    name: str
+    kind: Literal["tensor", "bool", "int", "real"]
+    dims: tuple[Expression | Block, ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind in ("int", "real"):
+            return f"{self.name}: {self.kind}"
+        prefix = "bool" if self.kind == "bool" else ""
+        return f"{self.name}: {prefix}[{', '.join(map(str, self.dims))}]"
+
+
+@dataclass(frozen=True)
+class Where:
+    left: Expression
+    comparison: Literal["==", "!=", "<", "<=", ">", ">="]
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.comparison} {self.right}"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as an operand: a tensor without axes."""
+
+    expression: Expression
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+
+Operand: TypeAlias = "str | Number | Call | None"
+"""The name of a value, a number, a nested call, or nothing (`_`)."""
+
+
+@dataclass(frozen=True)
+class Call:
+    domain: str
+    op: str
+    operands: tuple[Operand, ...]
+    arguments: tuple[tuple[str, Expression], ...] = ()
+    bundle: str | None = None
+    """`*a`: all attributes not named, the same wherever the bundle stands."""
+
+    def __str__(self) -> str:
+        parts = ["_" if o is None else str(o) for o in self.operands]
+        parts += [f"{name}={value}" for name, value in self.arguments]
+        if self.bundle is not None:
+            parts.append(f"*{self.bundle}")
+        name = f"{self.domain}::{self.op}" if self.domain else self.op
+        return f"{name}({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class Step:
+    targets: tuple[str, ...]
+    value: Call | str
+    """A call, or another value under a new name."""
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.targets)} = {self.value}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was proved, by what, of which text."""
+
+    verdict: str
+    """`unbounded`, or `bounded n`."""
+    solver: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.verdict} {self.solver} digest={self.digest}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    name: str
+    doc: str
+    given: tuple[Given, ...]
+    where: tuple[Where, ...]
+    left: tuple[Step, ...]
+    right: tuple[Step, ...]
+    origin: str = "hand"
+    proof: Proof | None = None
+    source: str = field(default="", compare=False)
+    line: int = field(default=0, compare=False)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """What the pattern computes and the right side computes again, in the pattern's order."""
+        again = {t for step in self.right for t in step.targets}
+        return tuple(t for step in self.left for t in step.targets if t in again)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Every call, nested ones included."""
+        found: list[Call] = []
+        stack = [s.value for s in (*self.left, *self.right) if isinstance(s.value, Call)]
+        while stack:
+            call = stack.pop()
+            found.append(call)
+            stack += [o for o in call.operands if isinstance(o, Call)]
+        return tuple(found)
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        names = [d.name for g in self.given for d in g.dims if isinstance(d, Block)]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Names of sizes, in the order in which shapes mention them."""
+        names = [n for g in self.given for d in g.dims if not isinstance(d, Block) for n in sorted(names_in(d))]
+        return tuple(dict.fromkeys(n for n in names if not n.startswith("|")))

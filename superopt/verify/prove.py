@@ -1,0 +1,144 @@
+"""Is a rule true for all sizes? Proved, refuted with a counterexample, or unknown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import z3
+
+from superopt.ops.condition import Condition
+from superopt.ops.formula import Illegal, NotCovered, Tensor
+from superopt.ops.index import symbol
+from superopt.ops.registry import Registry
+from superopt.ops.symbols import Symbols
+from superopt.rewrite.program import Impossible, Program, block_ranks
+from superopt.rewrite.rule import Rule
+from superopt.verify.counterexample import find_counterexample
+from superopt.verify.equal import equal
+from superopt.verify.expand import Inexpressible, expand
+from superopt.verify.facts import Facts
+from superopt.verify.paths import Path, TooManyPaths, explore
+
+SECONDS = 120.0
+SOLVER = "z3=" + ".".join(z3.get_version_string().split(".")[:2])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    status: Literal["proved", "refuted", "unknown"]
+    reason: str
+    cases: int
+    """How many cases (ranks, modes, orders of sizes) the proof went through."""
+    seconds: float
+
+
+class _Failed(Exception):
+    """A case that could not be proved."""
+
+
+class _OutOfTime(Exception):
+    pass
+
+
+@dataclass
+class _PathSource:
+    """Unknowns as symbols of one path."""
+
+    path: Path
+    symbols: Symbols
+
+    def positive(self, name: str) -> Any:
+        return self._known(self.symbols.positive, name)
+
+    def natural(self, name: str) -> Any:
+        return self._known(self.symbols.natural, name)
+
+    def _known(self, make: Any, name: str) -> Any:
+        made = make(name)
+        self.path.assume(self.symbols.facts[-1])
+        return made
+
+    def real(self, name: str) -> Any:
+        return self.symbols.real(name)
+
+    def choose(self, count: int) -> int:
+        return self.path.choose(count)
+
+    def assume(self, condition: Condition | bool) -> None:
+        self.path.assume(condition)
+
+
+def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS) -> Verdict:
+    """Counterexamples first, since wrong rules are mostly wrong at once; then the proof, case by case."""
+    started = time.monotonic()
+
+    def took() -> float:
+        return time.monotonic() - started
+
+    example = find_counterexample(rule, registry)
+    if example is not None:
+        return Verdict("refuted", example, 0, took())
+    proved = 0
+    try:
+        for ranks in block_ranks(rule):
+            for path in explore(Facts(()), lambda p, r=ranks: _prove_case(p, rule, registry, r, started + seconds)):
+                proved += path.outcome == "proved"
+    except _Failed as failure:
+        return Verdict("unknown", str(failure), proved, took())
+    except (TooManyPaths, Inexpressible, NotCovered) as failure:
+        return Verdict("unknown", f"{failure}", proved, took())
+    except _OutOfTime:
+        return Verdict("unknown", f"no proof within {seconds:g} s", proved, took())
+    if not proved:
+        return Verdict("refuted", "vacuous: no sizes and attributes satisfy its conditions", 0, took())
+    return Verdict("proved", "for all sizes and attributes that its conditions allow", proved, took())
+
+
+def _prove_case(path: Path, rule: Rule, registry: Registry, ranks: Mapping[str, int], deadline: float) -> None:
+    """One path: legal on the left implies legal and equal on the right."""
+    if time.monotonic() > deadline:
+        raise _OutOfTime
+    program = Program(rule, registry, _PathSource(path, Symbols()))
+    try:
+        program.start(ranks)
+        left = program.run(rule.left)
+    except (Illegal, Impossible):
+        path.outcome = "excluded"
+        return
+    if path.facts.contradictory:
+        path.outcome = "excluded"
+        return
+    try:
+        right = program.run(rule.right)
+    except Illegal as why:
+        if path.facts.contradictory:
+            path.outcome = "excluded"
+            return
+        raise _Failed(f"the right side is ill-formed where the left is not: {why}{_where(path)}") from None
+    for name in rule.results:
+        _prove_equal(name, left[name], right[name], path)
+    path.outcome = "proved" if path.facts.witness() is not None else "unwitnessed"
+
+
+def _prove_equal(name: str, left: Tensor, right: Tensor, path: Path) -> None:
+    if left.rank != right.rank:
+        raise _Failed(f"{name} has rank {left.rank} on the left and {right.rank} on the right")
+    for axis, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
+        if not path.facts.equal(a, b):
+            raise _Failed(f"axis {axis} of {name} has size {a} on the left and {b} on the right{_where(path)}")
+    place = tuple(symbol(f"i{k}") for k in range(left.rank))
+    bounds = [c for i, n in zip(place, left.shape, strict=True) for c in (i >= 0, i < n)]
+    before = path.facts
+    path.assume(*bounds)
+    facts = path.facts
+    if not equal(expand(left[place], facts), expand(right[place], facts), facts):
+        raise _Failed(f"{name} could not be proved equal{_where(path)}")
+    path.facts = before
+
+
+def _where(path: Path) -> str:
+    told = [str(c) for c in path.facts.conditions if "≥ 0" not in str(c) or "i" not in str(c)]
+    return f" (where {'; '.join(told[-6:])})" if told else ""
