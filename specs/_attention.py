@@ -128,9 +128,7 @@ def unknown_scores(symbols: Symbols, switch: str, further: Mapping[str, Any]) ->
 def draw_mask(rng: Any) -> tuple[Values, dict[str, Any]]:
     """A mask with a filter value; under the default one each query sees a key, or float64 leaves nothing of a row."""
     if rng.random() < 0.5:
-        return lambda rng, shape: rng.integers(0, 3, shape).astype("int32"), {
-            "mask_filter_value": pick(rng, -3.0, 2.0)
-        }
+        return lambda rng, shape: rng.integers(0, 3, shape).astype("int32"), {"mask_filter_value": pick(rng, -3.0, 2.0)}
 
     def first_seen(rng: Any, shape: tuple[int, ...]) -> Any:
         mask = rng.integers(0, 2, shape).astype("int32")

@@ -15,25 +15,23 @@ from superopt.ops.symbols import Symbols
 def draw(rng: Any) -> Draw:
     """The packed layouts have kernels for CUDA alone, and are not drawn."""
     batch, heads = size(rng, 1, 2), size(rng, 1, 3)
-    queries, keys, width, value_width = (size(rng, 1, 4) for _ in range(4))
+    queries, keys, width = (size(rng, 1, 4) for _ in range(3))
     arguments: dict[str, Any] = {"num_heads": heads}
     if rng.random() < 0.4:
         queries = keys
         arguments["unidirectional"] = 1
     if rng.random() < 0.4:
         arguments["scale"] = pick(rng, 0.0, 0.3, -0.6)
-    key, value = (batch, keys, heads * width), (batch, keys, heads * value_width)
-    outputs = pick(rng, 1, 3)
-    if rng.random() < 0.3:
-        key, value, value_width, outputs = (batch, heads, keys, width), (batch, heads, keys, width), width, 1
-    bias = pick(rng, None, (heads * (2 * width + value_width),))
+    key = pick(rng, (batch, keys, heads * width), (batch, keys, heads * width), (batch, heads, keys, width))
+    bias = pick(rng, None, (3 * heads * width,))
     mask = pick(rng, None, (batch, keys), (batch, queries, keys))
     added = pick(rng, None, (pick(rng, 1, batch), pick(rng, 1, heads), queries, keys))
     drawn = None
     if mask is not None:
         drawn, further = draw_mask(rng)
         arguments |= further
-    shapes = ((batch, queries, heads * width), key, value, bias, mask, added)
+    shapes = ((batch, queries, heads * width), key, key, bias, mask, added)
+    outputs = pick(rng, 1, 3) if len(key) == 3 else 1
     return Draw(shapes, arguments, outputs, (None, None, None, None, drawn, None))
 
 
@@ -66,6 +64,7 @@ def ms_multi_head_attention(
     covered(past_sequence_length is None and cache_indirection is None, "a cache of keys and values")
     q, k, v = in_heads(query, key, value, bias, num_heads)
     queries, keys = q.shape[2], k.shape[2]
+    covered(v.shape[3] == q.shape[3], "values of another width than keys, where onnxruntime's kernel for CUDA errs")
     if unidirectional:
         covered(queries == keys, "a causal mask over another number of keys, where onnxruntime's kernels differ")
     scores = (*q.shape[:3], keys)
@@ -109,7 +108,6 @@ def in_heads(
     if key.rank == 4:
         require(value.rank == 4, "keys and values differ in rank")
         require(key.shape[1] == heads, "keys have another number of heads")
-        require(value.shape[3] == key.shape[3], "keys and values differ in width")
         if bias is not None:
             require(bias.shape[0] == 3 * hidden, "one bias for each number of queries, keys and values")
         return q, key, value

@@ -87,7 +87,7 @@ class Source:
 
     def __init__(self, model: Model, session: Session, seed: int) -> None:
         types = dict(zip(model.graph.input_names, (p.type for p in model.graph.inputs), strict=True))
-        self.seed = seed
+        self.seed = seed % (1 << 64)  # numpy takes no negative ones
         self.inputs = tuple(_input(port, types.get(port.name)) for port in session.inputs)
         self.overridable = tuple(p for p in session.overridable if _replaceable(p))
         self._uses = uses_of_inputs(model.graph)
@@ -119,7 +119,7 @@ class Source:
             for port in self.overridable:
                 shape = tuple(d for d in port.shape or () if isinstance(d, int))
                 rng = np.random.default_rng(self._entropy(port.name, case, 0))
-                feeds[port.name] = (0.5 + rng.random(shape)).astype(DType(port.dtype).value)
+                feeds[port.name] = np.asarray(0.5 + rng.random(shape), DType(port.dtype).value)
         return feeds
 
     def _value(
@@ -130,7 +130,8 @@ class Source:
         if isinstance(type_, SequenceType):
             return [self._value(item, type_.element, shape, domain, case, at=i) for i in range(2)]
         assert item.core.dtype is not None
-        if case.plain is not None and domain.form not in ("real", "text", "reshape"):
+        divides = any(use.kind == "divisor" for use in self._uses.get(item.name, ()))  # by 0: the process would die
+        if case.plain is not None and domain.form not in ("real", "text", "reshape") and not divides:
             domain = Domain("whole", case.plain, case.plain)
         return fill(domain, item.core.dtype, shape, case.style, case.turn, self._entropy(item.name, case, at))
 

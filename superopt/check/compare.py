@@ -12,8 +12,8 @@ from superopt.check.tolerance import Rule, local_scale, magnitude
 from superopt.ir.tensor import Array
 from superopt.runtime.values import Value
 
-BLOCK = 1 << 22
-"""Elements compared at once."""
+BLOCK = 1 << 20
+"""Elements compared at once; a larger output is compared, and has its scale taken, block by block."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Gap:
     coarse: float = 0.0
     """The worst error over |a| + the scale of the whole output."""
     wrong: Mapping[str, Array] = field(default_factory=dict[str, Array])
-    """By leaf and block, where values differ that must be equal: integers, strings, NaN or infinity on one side only."""
+    """By leaf and block, where values differ that must be equal: integers, strings, a NaN against a number."""
     steps: int = 0
     """Codes one step off."""
     elements: int = 0

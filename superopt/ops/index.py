@@ -29,16 +29,16 @@ class Symbol:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Quotient:
     """⌊number / divisor⌋, where the divisor is at least 1."""
 
     number: Index
     divisor: Index
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, str]:
-        return ("//", str(self))
+        return ("//", f"⌊({self.number})/({self.divisor})⌋")
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -47,7 +47,7 @@ class Quotient:
         return isinstance(other, Quotient) and self.key == other.key
 
     def __str__(self) -> str:
-        return f"⌊({self.number})/({self.divisor})⌋"
+        return self.key[1]
 
 
 Atom: TypeAlias = Symbol | Quotient
@@ -64,10 +64,6 @@ class Poly:
         self.terms: dict[Monomial, int] = dict(
             sorted(((m, c) for m, c in terms.items() if c), key=lambda t: tuple(a.key for a in t[0]))
         )
-
-    @cached_property
-    def key(self) -> str:
-        return str(self)
 
     @cached_property
     def atoms(self) -> frozenset[Atom]:
@@ -143,6 +139,10 @@ class Poly:
         return bool(self != 0)
 
     def __str__(self) -> str:
+        return self.key
+
+    @cached_property
+    def key(self) -> str:
         parts: list[str] = []
         for monomial, c in self.terms.items():
             names = "·".join(map(str, monomial))

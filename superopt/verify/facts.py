@@ -10,6 +10,7 @@ non-linear solver gets a short try.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import z3
@@ -21,8 +22,17 @@ from superopt.verify.witness import FIRST, Witness
 Formula: TypeAlias = Any
 """A Z3 expression; z3 brings no usable types."""
 
-LINEAR_MS = 3000
-NONLINEAR_MS = 400
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to try: with products as unknowns, with consequences for them, with true products."""
+
+    linear: bool
+    consequences: bool
+    milliseconds: int
+
+
+EFFORTS = (Effort(True, False, 3000), Effort(True, True, 3000), Effort(False, False, 400))
 
 
 IMPOSSIBLE = Zero(Poly({(Symbol("nowhere"),): 2, (): -1}))
@@ -83,10 +93,10 @@ class Facts:
         goals = () if goal is None else (goal,)
         if any(w.satisfies(goals) for w in self._witnesses):
             return False
-        for linear, limit in ((True, LINEAR_MS), (False, NONLINEAR_MS)):
-            translate = _Translator(linear)
+        for effort in EFFORTS:
+            translate = _Translator(effort.linear)
             asserted = [translate.condition(g) for g in goals]
-            solver, answer = _check((*self.conditions, *goals), translate, asserted, [], limit)
+            solver, answer = _check((*self.conditions, *goals), translate, asserted, [], effort)
             if answer == z3.unsat:
                 return True
             if answer == z3.sat and self._learn(solver.model(), goals):
@@ -111,11 +121,11 @@ def count_is_zero(facts: Facts, weighted: list[tuple[int, tuple[Condition, ...]]
         keys = [{str(c) for c in domain} - facts.keys for _, domain in weighted]
         if keys[0] == keys[1]:
             return True
-    for linear, limit in ((True, LINEAR_MS), (False, NONLINEAR_MS)):
-        translate = _Translator(linear)
+    for effort in EFFORTS:
+        translate = _Translator(effort.linear)
         parts = [z3.If(z3.And(*map(translate.condition, d)), z3.IntVal(w), z3.IntVal(0)) for w, d in weighted]
         extra = [c for _, d in weighted for c in _flat(d)]
-        if _check(facts.conditions, translate, [z3.Sum(parts) != 0], extra, limit)[1] == z3.unsat:
+        if _check(facts.conditions, translate, [z3.Sum(parts) != 0], extra, effort)[1] == z3.unsat:
             return True
         if not translate.has_products:
             return False
@@ -127,7 +137,7 @@ def same_union(facts: Facts, left: list[tuple[Condition, ...]], right: list[tupl
     translate = _Translator(linear=True)
     union = [z3.Or(*(z3.And(*map(translate.condition, d)) for d in side)) for side in (left, right)]
     extra = [c for side in (left, right) for d in side for c in _flat(d)]
-    return _check(facts.conditions, translate, [union[0] != union[1]], extra, LINEAR_MS)[1] == z3.unsat
+    return _check(facts.conditions, translate, [union[0] != union[1]], extra, EFFORTS[1])[1] == z3.unsat
 
 
 def _negated(condition: Condition) -> Condition:
@@ -139,17 +149,17 @@ def _check(
     translate: _Translator,
     goals: list[Formula],
     conditional: list[Condition],
-    limit: int,
+    effort: Effort,
 ) -> tuple[Any, Any]:
     """The solver and its answer."""
     solver = z3.Solver()
-    solver.set("timeout", limit)
+    solver.set("timeout", effort.milliseconds)
     for condition in conditions:
         solver.add(translate.condition(condition))
     solver.add(*goals)
     known = list(_flat(conditions))
     solver.add(*translate.definitions())
-    if translate.linear:
+    if effort.consequences:
         solver.add(*translate.consequences(known, conditional))
     return solver, solver.check()
 

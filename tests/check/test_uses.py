@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from superopt.check.cases import FIRST, MASKED, Case, Source
 from superopt.check.domains import domain_of
 from superopt.check.fill import Style, fill
 from superopt.check.search import further_cases
-from superopt.check.sizes import layouts
+from superopt.check.sizes import Layout, layouts
 from superopt.check.uses import uses_of_inputs
 from superopt.ir.onnx import Model
 from superopt.ir.types import DType
@@ -151,6 +152,19 @@ def test_made_indices_cover_both_ends_of_the_table() -> None:
     drawn = [source.feeds(case[0])["ids"] for case in further_cases(source, [first], nonfinite=False)]
     everything = np.concatenate([np.asarray(d).reshape(-1) for d in drawn])
     assert (everything.min(), everything.max()) == (0, 9)
+
+
+@pytest.mark.ort
+def test_a_divisor_is_never_zero() -> None:
+    """Dividing integers by 0 ends the process on some machines; also the last resort, all zeros, must not."""
+    made = model(
+        [node("Div", ["a", "b"], ["y"])], [value("a", [4], INT64), value("b", [4], INT64)], [value("y", [4], INT64)]
+    )
+    with Session(made.data, Deployment()) as session:
+        source = Source(made, session, 0)
+    first = Case(FIRST, Layout({"a": (4,), "b": (4,)}, ()), (), 0)
+    cases = [first, replace(first, plain=0), *(c[0] for c in further_cases(source, [first], nonfinite=False))]
+    assert all(np.asarray(source.feeds(case)["b"]).all() for case in cases)
 
 
 @pytest.mark.ort

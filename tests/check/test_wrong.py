@@ -263,10 +263,10 @@ def test_a_replaced_initializer_must_count() -> None:
     """The candidate lists the same overridable initializer, and computes with a copy of its default."""
 
     def made(read: str) -> Model:
-        w = numpy_helper.from_array(normal(4), "w")
-        copy = numpy_helper.from_array(normal(4), "copy")
+        w = numpy_helper.from_array(np.array(1.5, "float32"), "w")
+        copy = numpy_helper.from_array(np.array(1.5, "float32"), "copy")
         g = helper.make_graph(
-            [node("Mul", ["x", read], ["y"])], "g", [value("x", [4]), value("w", [4])], [value("y", [4])], [w, copy]
+            [node("Mul", ["x", read], ["y"])], "g", [value("x", [4]), value("w", [])], [value("y", [4])], [w, copy]
         )
         opsets = [helper.make_opsetid("", 18)]
         return parse(helper.make_model(g, opset_imports=opsets, ir_version=9).SerializeToString())

@@ -283,7 +283,8 @@ DOES_NOT = [
         "backwards",
         17,
         (
-            "g (float[3] x) => (float[3] y) <int64[1] s = {2}, int64[1] e = {-10}, int64[1] p = {0}, int64[1] t = {-1}> "
+            "g (float[3] x) => (float[3] y) "
+            "<int64[1] s = {2}, int64[1] e = {-10}, int64[1] p = {0}, int64[1] t = {-1}> "
             "{ a = Slice(x, s, e, p, t) y = Relu(a) }"
         ),
     ),

@@ -1,0 +1,68 @@
+# pyright: basic
+"""Random models: passes keep the answers, whatever they are limited to, and have nothing left to do."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from superopt.ir.graph import Graph
+from superopt.ir.onnx import encode, parse
+from superopt.normalize import normalize
+from superopt.normalize.journal import constant_bytes
+from superopt.runtime.library import errors
+from tests.graphs import RANDOM, Case, assert_same, cases, run
+
+pytestmark = pytest.mark.ort
+
+checked = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+def answers(case: Case):
+    try:
+        return run(case.model, case.feeds)
+    except errors():
+        assume(False)
+
+
+def draws(graph: Graph) -> int:
+    return sum(node.op == RANDOM for node in graph.all_nodes())
+
+
+@checked
+@given(cases())
+def test_import_and_export_are_the_identity(case: Case) -> None:
+    model = parse(case.model)
+    assert encode(model, model.graph) == onnx.load_from_string(case.model)
+
+
+@checked
+@given(cases(max_steps=20))
+def test_passes_keep_the_answers(case: Case) -> None:
+    expected = answers(case)
+    model = parse(case.model)
+    result = normalize(model)
+    after = encode(model, result.graph).SerializeToString()
+    assert_same(expected, run(after, case.feeds))
+    assert draws(result.graph) == draws(model.graph)
+    again = normalize(parse(after))
+    assert again.rewrites == ()
+
+
+@checked
+@given(cases(max_steps=20), st.sampled_from((0, 8, 64)), st.integers(0, 20))
+def test_within_their_limits(case: Case, cap: int, limit: int) -> None:
+    expected = answers(case)
+    model = parse(case.model)
+    full = normalize(model, growth_cap=cap)
+    cut = normalize(model, growth_cap=cap, limit=limit)
+    assert cut.rewrites == full.rewrites[:limit]
+    for result in (full, cut):
+        assert constant_bytes(result.graph) - constant_bytes(model.graph) <= cap
+        assert_same(expected, run(encode(model, result.graph).SerializeToString(), case.feeds))
+    pairs = [(r.name, r.place) for r in full.rewrites[limit % 3 :: 3]]
+    without = normalize(model, growth_cap=cap, forbid=pairs)
+    assert not set(pairs) & {(r.name, r.place) for r in without.rewrites}
+    assert_same(expected, run(encode(model, without.graph).SerializeToString(), case.feeds))
