@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from superopt.version import __version__
+
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -230,7 +232,7 @@ def test_health_check_is_a_command_that_works() -> None:
     assert program in PROJECT["project"]["scripts"]
     done = superopt_runs(*words)
     assert done.returncode == 0, done.stderr
-    assert PROJECT["project"]["version"] in done.stdout
+    assert __version__ in done.stdout
 
 
 @pytest.mark.parametrize(

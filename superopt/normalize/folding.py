@@ -32,6 +32,9 @@ _MAY_TRAP = frozenset({"Div", "Mod"})
 _NO_LARGER_THAN_INPUT = frozenset({"NonZero", "Unique", "Compress"})
 """Operators whose result has a data-dependent size of at most int64 × rank for each element of the input."""
 
+MOST_EVALUATED = 128 << 20
+"""Bytes that folding may hold in memory: a model of gigabytes on disk must not be turned over weight by weight."""
+
 
 @dataclass
 class Folded:
@@ -62,6 +65,7 @@ def fold(graph: Graph, scope: Scope, where: str) -> Folded:
         if not failed:
             break
         context.unfoldable |= failed
+    context.evaluated += plan.made
     for step in plan.steps:
         context.budget.spent += step.growth
         context.journal.record(step.name, step.place, step.detail)
@@ -77,7 +81,7 @@ class _Planner:
         self.predicted: dict[Value, int] = {}
         """Bytes of values that will be known once the plan is carried out."""
         self.unread = Counter(scope.uses)
-        self.growth = 0
+        self.growth = self.made = 0
         self.read = {v.producer for v, count in scope.uses.items() if count}
         self.outputs = {v.producer for v in graph.outputs}
         self.deciding = deciding(graph)
@@ -118,12 +122,14 @@ class _Planner:
 
     def _accept(self, name: str, place: str, node: Node, sizes: dict[Value, int], detail: str) -> bool:
         context = self.scope.context
-        growth = sum(sizes.values()) - self._freed(node)
-        if not context.budget.allows(growth, self.growth):
+        made = sum(sizes.values())
+        growth = made - self._freed(node)
+        if not context.budget.allows(growth, self.growth) or context.evaluated + self.made + made > MOST_EVALUATED:
             return False
         if not context.journal.permits(name, place, ahead=len(self.steps)):
             return False
         self.growth += growth
+        self.made += made
         self.unread.subtract(v for v in node.inputs if v is not None)
         self.predicted.update(sizes)
         self.steps.append(_Step(name, place, f"{node.kind} → {detail}", node, growth))

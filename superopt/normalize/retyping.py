@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from superopt.ir.graph import Constant, Node, Value, make_node
+from collections.abc import Mapping
+
+from superopt.ir.graph import Attribute, Constant, Graph, Node, Value, make_node
 from superopt.ir.onnx.small import infer_types
 from superopt.ir.types import Dim, TensorType, Type
 from superopt.normalize.scope import Scope
@@ -43,6 +45,15 @@ def retyped(old: Node, node: Node, present: tuple[bool, ...], scope: Scope) -> N
     if types == node.types:
         return node
     return make_node(node.op, node.inputs, node.attributes, types, domain=node.domain, instance=node.instance)
+
+
+def types_of_branches(choice: Node, attributes: Mapping[str, Attribute]) -> tuple[Type, ...]:
+    """What an If gives: what both of its branches give."""
+    yes, no = attributes.get("then_branch"), attributes.get("else_branch")
+    if not isinstance(yes, Graph) or not isinstance(no, Graph):
+        return choice.types
+    results = zip(choice.types, yes.outputs, no.outputs, strict=True)
+    return tuple(better(type_, a.type) if a.type == b.type else type_ for type_, a, b in results)
 
 
 def _says_more(node: Node, before: Value, after: Value) -> bool:

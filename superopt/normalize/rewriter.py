@@ -15,7 +15,7 @@ from superopt.normalize.duplicates import COMMON, Duplicates, key_of, may_merge
 from superopt.normalize.folding import fold
 from superopt.normalize.journal import place_of
 from superopt.normalize.purity import CONTROL_FLOW
-from superopt.normalize.retyping import better, retyped
+from superopt.normalize.retyping import better, retyped, types_of_branches
 from superopt.normalize.rule import Replacement, Rule
 from superopt.normalize.scope import Context, Scope, count_uses
 
@@ -113,7 +113,7 @@ class Rewriter:
             old.op,
             inputs,
             attributes,
-            old.types,
+            types_of_branches(old, attributes) if old.op == "If" else old.types,
             domain=old.domain,
             captured=captured,
             instance=old.instance,

@@ -35,7 +35,8 @@ def test_equal_nodes_of_unknown_size_become_one() -> None:
     [
         "g (float[n] x) => (float[n] y) { a = Elu<alpha=1.0>(x) b = Elu<alpha=2.0>(x) y = Add(a, b) }",
         (
-            "g (float[n] x) => (float[n] y) { a = Cast<to=11>(x) b = Cast<to=10>(x) c = Cast<to=1>(b) d = Cast<to=11>(c) "
+            "g (float[n] x) => (float[n] y) "
+            "{ a = Cast<to=11>(x) b = Cast<to=10>(x) c = Cast<to=1>(b) d = Cast<to=11>(c) "
             "e = Add(a, d) y = Cast<to=1>(e) }"
         ),
         "g (float[n] x, float[n] z) => (float[n] y) { a = Sub(x, z) b = Sub(z, x) y = Mul(a, b) }",
