@@ -26,6 +26,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(Report.model_json_schema(), indent=2))
         return 0
     console = Console(stderr=True, quiet=arguments.quiet)
+    if arguments.command in ("rules", "ops"):
+        from superopt.cli.rule_commands import run_ops, run_rules  # operators are loaded for these alone
+
+        return run_ops(arguments) if arguments.command == "ops" else run_rules(arguments, console)
     commands = {"optimize": _optimize, "check": _check, "bench": _bench}
     return commands[arguments.command](arguments, options_of(arguments), console)
 

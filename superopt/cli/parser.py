@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from superopt.cli.rule_parser import add_rule_commands
 from superopt.errors import BadOption
 from superopt.options import Options, parse_dim, parse_shape
 from superopt.version import __version__
@@ -62,6 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_options(bench, TIMING)
     _add_printing(bench)
 
+    add_rule_commands(commands)
     schema = _command(commands, "schema", "print the JSON Schema of the report")
     schema.set_defaults(quiet=True)
     return parser

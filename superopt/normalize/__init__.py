@@ -1,13 +1,17 @@
 """Safe passes: every rewrite is named, and true by the definition of the operators it touches.
 
-driver.py       rounds over a model until nothing changes
-rewriter.py     one forward rebuild of one graph: folded, simplified, merged
-folding.py      what can be computed now         evaluation.py  computed by onnxruntime, many nodes at once
-sharing.py      equal initializers               duplicates.py  equal nodes
-dead.py         what nobody reads                batchnorm.py   BatchNormalization into its convolution
-arithmetic.py, casting.py, layout.py, selection.py   identities, one rule each
-purity.py       what must never be touched       journal.py     what was done, what it may cost
-builder.py, scope.py, captures.py   the graph under construction, what is known of it, what its bodies read
+    driver.py       rounds over a model until nothing changes
+    rewriter.py     one forward rebuild of one graph: folded, simplified, merged
+    folding.py      what can be computed now         evaluation.py  computed by onnxruntime, many nodes at once
+    statics.py      what types alone decide          retyping.py    types that become known on the way
+    sharing.py      equal initializers               duplicates.py  equal nodes
+    dead.py         what nobody reads                batchnorm.py   BatchNormalization into its convolution
+    rule.py         what an identity is              arithmetic.py, casting.py, layout.py, selection.py: which there are
+    purity.py       what must never be touched       journal.py     what was done, what it may cost
+    builder.py      the graph under construction     scope.py       what is known of it
+    captures.py     what bodies read outside
+
+Nothing here looks at a clock: whether a tidied model is faster is for `superopt.search` to say.
 """
 
 from superopt.normalize.driver import Normalized, normalize

@@ -33,11 +33,16 @@ _SHAPED_BY_VALUES = frozenset(
 
 
 def retyped(old: Node, node: Node, present: tuple[bool, ...], scope: Scope) -> Node:
-    """`node` is `old` on other operands; what was known of its results stays."""
-    if node is old or node.bodies or all(_is_static(t) for t in node.types) or not scope.context.purity.is_known(node):
-        return node
+    """`node` is `old` on other operands: typed anew where those say more."""
     pairs = zip(old.inputs, node.inputs, strict=True)
-    if not any(a != b and a is not None and b is not None and _says_more(node, a, b) for a, b in pairs):
+    if any(a != b and a is not None and b is not None and _says_more(node, a, b) for a, b in pairs):
+        return typed(node, present, scope)
+    return node
+
+
+def typed(node: Node, present: tuple[bool, ...], scope: Scope) -> Node:
+    """The node with what onnx infers for it now; what was known of its results stays."""
+    if node.bodies or all(_is_static(t) for t in node.types) or not scope.context.purity.is_known(node):
         return node
     known = {v: tensor for v in node.inputs if v is not None and (tensor := scope.tensor(v)) is not None}
     inferred = infer_types(scope.context.model, node, known, present)

@@ -15,7 +15,7 @@ from superopt.normalize.duplicates import COMMON, Duplicates, key_of, may_merge
 from superopt.normalize.folding import fold
 from superopt.normalize.journal import place_of
 from superopt.normalize.purity import CONTROL_FLOW
-from superopt.normalize.retyping import better, retyped, types_of_branches
+from superopt.normalize.retyping import better, retyped, typed, types_of_branches
 from superopt.normalize.rule import Replacement, Rule
 from superopt.normalize.scope import Context, Scope, count_uses
 
@@ -171,6 +171,7 @@ class Rewriter:
             for constant, kind in result.constants
         }
         node = replace_inputs(result.node, (v and made.get(v, v) for v in result.node.inputs), result.node.captured)
+        node = typed(node, presence(node, label), self.scope)
         self.scope.uses.update(node.operands)
         if result.like is None:
             return node, Label(label.name, label.outputs)

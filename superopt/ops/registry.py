@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 from superopt.ops.formula import NotCovered, Static, Tensor
@@ -181,7 +184,18 @@ def _parameters(formula: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def _digest(formula: Callable[..., Any]) -> str:
-    """Over the whole file of the definition: helpers beside it are part of its meaning."""
-    module = inspect.getmodule(formula)
-    source = inspect.getsource(module) if module is not None else inspect.getsource(formula)
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
+    """Over every file that the definition's meaning is in: its own, the definitions and helpers it imports, and the
+    words that definitions are written in."""
+    sources: dict[str, str] = {}
+    waiting: list[ModuleType | None] = [inspect.getmodule(formula), sys.modules[Tensor.__module__]]
+    while waiting:
+        module = waiting.pop()
+        if module is None or module.__name__ in sources:
+            continue
+        sources[module.__name__] = source = inspect.getsource(module)
+        package = re.escape(module.__name__.rpartition(".")[0])
+        for name in re.findall(rf"^from ({package}\.\w+) import", source, re.MULTILINE):
+            if not name.startswith("superopt."):
+                waiting.append(sys.modules.get(name))
+    together = "\n".join(sources[name] for name in sorted(sources))
+    return hashlib.sha256(together.encode()).hexdigest()[:16]

@@ -44,7 +44,7 @@ class _OutOfTime(Exception):
 
 
 @dataclass
-class _PathSource:
+class PathSource:
     """Unknowns as symbols of one path."""
 
     path: Path
@@ -101,7 +101,7 @@ def _prove_case(path: Path, rule: Rule, registry: Registry, ranks: Mapping[str, 
     """One path: legal on the left implies legal and equal on the right."""
     if time.monotonic() > deadline:
         raise _OutOfTime
-    program = Program(rule, registry, _PathSource(path, Symbols()))
+    program = Program(rule, registry, PathSource(path, Symbols()))
     try:
         program.start(ranks)
         left = program.run(rule.left)

@@ -55,4 +55,59 @@ class Witness:
         return all(map(self._holds, condition.parts))
 
 
+def repaired(witness: Witness, conditions: tuple[Condition, ...]) -> Witness | None:
+    """The witness, or one near it, that satisfies all conditions; None where a few steps do not get there."""
+    for _ in range(REPAIRS):
+        broken = next((c for c in conditions if not witness.satisfies((c,))), None)
+        if broken is None:
+            return witness
+        following = _mended(witness, broken, conditions)
+        if following is None:
+            return None
+        witness = following
+    return None
+
+
+def _mended(witness: Witness, broken: Condition, conditions: tuple[Condition, ...]) -> Witness | None:
+    """One symbol moved so that the broken condition holds; the move that breaks least else."""
+    wanted = _wanted(broken)
+    if wanted is None:
+        return None
+    index, exactly = wanted
+    try:
+        gap = -witness.index(index)
+    except ZeroDivisionError:
+        return None
+    best: tuple[int, Witness] | None = None
+    for monomial, c in terms_of(index).items():
+        if len(monomial) != 1 or not isinstance(monomial[0], Symbol):
+            continue
+        if exactly and gap % c:
+            continue
+        step = gap // c if exactly else (-(-gap // c) if c > 0 else gap // c)
+        name = monomial[0].name
+        moved = Witness(witness.seed, witness.largest, {**witness.told, name: witness.value(name) + step})
+        if not moved.satisfies((broken,)):
+            continue
+        damage = sum(not moved.satisfies((other,)) for other in conditions)
+        if best is None or damage < best[0]:
+            best = (damage, moved)
+    return best[1] if best is not None else None
+
+
+def _wanted(condition: Condition) -> tuple[Index, bool] | None:
+    """A polynomial to bring to at least zero, or to exactly zero."""
+    if isinstance(condition, AtLeastZero):
+        return condition.index, False
+    if isinstance(condition, Zero):
+        return condition.index, True
+    if isinstance(condition, Not) and isinstance(condition.of, AtLeastZero):
+        return -condition.of.index - 1, False
+    if isinstance(condition, Not) and isinstance(condition.of, Zero):
+        return condition.of.index - 1, False
+    return None
+
+
+REPAIRS = 6
+
 FIRST = tuple(Witness(seed, largest) for seed, largest in enumerate((1, 2, 3, 3, 4, 4, 6, 6, 9, 9, 16, 16)))

@@ -1,0 +1,114 @@
+"""`superopt rules …` and `superopt ops …`: call and print."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import specs
+from superopt.errors import BadInput
+from superopt.ops.registry import Operator, Registry
+from superopt.rewrite.rule import Rule
+from superopt.rewrite.ruleset import load_rules, proved, rewrite_proofs, rule_files, state
+from superopt.rewrite.text import format_rule
+
+
+def run_rules(arguments: argparse.Namespace, console: Console) -> int:
+    registry = specs.load(*arguments.specs)
+    files = rule_files(arguments.files)
+    rules = load_rules(files)
+    if arguments.action == "verify":
+        return _verify(arguments, rules, registry, console)
+    if arguments.action == "check":
+        return _check(rules, registry)
+    if arguments.action == "list":
+        for rule in rules:
+            print(f"{rule.name:44s} {state(rule, registry):9s} {rule.doc}")
+        return 0
+    rule = next((r for r in rules if r.name == arguments.name), None)
+    if rule is None:
+        raise BadInput(f"no rule is called {arguments.name!r}; `superopt rules list` names them all")
+    if arguments.action == "show":
+        print(format_rule(rule), end="")
+        return 0
+    return _explain(rule, registry)
+
+
+def run_ops(arguments: argparse.Namespace) -> int:
+    registry = specs.load(*arguments.specs)
+    if arguments.action == "list":
+        for operator in registry:
+            print(f"{operator.kind:48s} opset {_opsets(operator):8s} {operator.doc.splitlines()[0]}")
+        return 0
+    domain, _, name = arguments.name.rpartition("::")
+    found = [o for o in registry if o.name == name and o.domain == domain]
+    if not found:
+        raise BadInput(f"no operator is called {arguments.name!r}; `superopt ops list` names them all")
+    for operator in found:
+        print(f"{operator.kind}, opset {_opsets(operator)}, elements: {operator.elements}, digest {operator.digest}")
+        print(f"{operator.doc}\n")
+        print(inspect.getsource(operator.formula))
+    return 0
+
+
+def _opsets(operator: Operator) -> str:
+    return f"{operator.since}–{operator.until}" if operator.until is not None else f"{operator.since}+"
+
+
+def _check(rules: list[Rule], registry: Registry) -> int:
+    """Digests only: every rule proved as it stands, or said which is not."""
+    states = {rule.name: state(rule, registry) for rule in rules}
+    for rule in rules:
+        if states[rule.name] != "proved":
+            print(f"{rule.source}:{rule.line}: {rule.name}: {states[rule.name]}")
+    counts = Counter(states.values())
+    print(", ".join(f"{counts[s]} {s}" for s in ("proved", "stale", "unproved")))
+    return 0 if counts["proved"] == len(rules) else 1
+
+
+def _verify(arguments: argparse.Namespace, rules: list[Rule], registry: Registry, console: Console) -> int:
+    """Three different answers: proved, refuted with a counterexample, unknown."""
+    from superopt.verify.batch import prove_all  # z3 is needed here alone
+    from superopt.verify.prove import SOLVER
+
+    wanted = rules if arguments.all else [r for r in rules if state(r, registry) != "proved"]
+    done: dict[str, Rule] = {r.name: r for r in rules}
+    counts: Counter[str] = Counter({"proved": len(rules) - len(wanted)})
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("proving", total=len(wanted))
+        folders = tuple(arguments.specs)
+        for rule, verdict in prove_all(wanted, folders, workers=arguments.workers, seconds=arguments.seconds):
+            counts[verdict.status] += 1
+            progress.advance(task)
+            print(f"{rule.name:44s} {verdict.status:8s} {verdict.seconds:7.2f} s  {verdict.reason}", flush=True)
+            if verdict.status == "proved":
+                done[rule.name] = proved(rule, registry, "unbounded", SOLVER)
+    if not arguments.dry_run:
+        _write(done.values())
+    print(", ".join(f"{counts[s]} {s}" for s in ("proved", "refuted", "unknown")))
+    return 0 if counts["proved"] == len(rules) else 1
+
+
+def _write(rules: Iterable[Rule]) -> None:
+    by_file: defaultdict[str, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        by_file[rule.source].append(rule)
+    for source, group in by_file.items():
+        rewrite_proofs(Path(source), group)
+
+
+def _explain(rule: Rule, registry: Registry) -> int:
+    """The rule, the formulas of both sides at one output element, and what its proof rests on."""
+    from superopt.verify.explain import explain  # z3 is needed here alone
+
+    print(format_rule(rule))
+    print(explain(rule, registry))
+    print(f"state: {state(rule, registry)}")
+    return 0

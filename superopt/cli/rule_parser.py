@@ -1,0 +1,55 @@
+"""Arguments of `superopt rules …` and `superopt ops …`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+RULES = "what may take the place of what: prove, check, list, show, explain"
+OPS = "what operators mean: list, show"
+
+
+def add_rule_commands(commands: Any) -> None:
+    rules = commands.add_parser("rules", help=RULES, description=f"Rules: {RULES}.")
+    actions = rules.add_subparsers(dest="action", metavar="ACTION", required=True)
+    verify = _action(actions, "verify", "prove rules for all sizes and write the proof into their files")
+    _add_files(verify)
+    verify.add_argument("--workers", type=int, default=2, metavar="N", help="proofs side by side (default 2)")
+    verify.add_argument("--seconds", type=float, default=120.0, metavar="S", help="for each rule (default 120)")
+    verify.add_argument("--all", action="store_true", help="prove again what is proved already")
+    verify.add_argument("--dry-run", action="store_true", help="write nothing")
+    check = _action(actions, "check", "are the proofs about the rules as they stand? (no solver, instant)")
+    _add_files(check)
+    listing = _action(actions, "list", "names, states and what they say")
+    _add_files(listing)
+    show = _action(actions, "show", "one rule as text")
+    explain = _action(actions, "explain", "one rule with the formulas of both sides, its conditions and its proof")
+    for one in (show, explain):
+        one.add_argument("name", metavar="NAME")
+        _add_files(one)
+
+    ops = commands.add_parser("ops", help=OPS, description=f"Operators: {OPS}.")
+    actions = ops.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = _action(actions, "list", "every operator with the opsets that are covered")
+    show = _action(actions, "show", "one operator's definition")
+    show.add_argument("name", metavar="NAME", help="as in Conv or com.microsoft::FusedConv")
+    for one in (listing, show):
+        _add_specs(one)
+
+
+def _action(actions: Any, name: str, help: str) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
+    parser.set_defaults(quiet=False)
+    return parser
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="rule files or folders (default: shipped)")
+    _add_specs(parser)
+
+
+def _add_specs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--specs", type=Path, action="append", default=[], metavar="DIR", help="folder of further operator definitions"
+    )
