@@ -14,7 +14,7 @@ from superopt.check.sizes import Layout, Sizing
 from superopt.check.uses import uses_of_inputs
 from superopt.errors import CannotRun
 from superopt.ir.onnx import Model
-from superopt.ir.tensor import Array
+from superopt.ir.tensor import Array, is_numpy_shape
 from superopt.ir.types import Dim, DType, OptionalType, SequenceType, TensorType, Type, format_type
 from superopt.runtime.port import Port
 from superopt.runtime.session import Session
@@ -133,7 +133,12 @@ class Source:
         divides = any(use.kind == "divisor" for use in self._uses.get(item.name, ()))  # by 0: the process would die
         if case.plain is not None and domain.form not in ("real", "text", "reshape") and not divides:
             domain = Domain("whole", case.plain, case.plain)
-        return fill(domain, item.core.dtype, shape, case.style, case.turn, self._entropy(item.name, case, at))
+        if not is_numpy_shape(shape):
+            raise CannotRun(f"input {item.name}: no array can have the shape {list(shape)}")
+        try:
+            return fill(domain, item.core.dtype, shape, case.style, case.turn, self._entropy(item.name, case, at))
+        except MemoryError:
+            raise CannotRun(f"input {item.name}: an array of shape {list(shape)} does not fit in memory") from None
 
     def _domain(self, item: _Input, shape: tuple[int, ...], sizes: Mapping[str, int]) -> Domain:
         assert item.core.dtype is not None

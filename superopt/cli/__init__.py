@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -23,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"superopt: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("superopt: interrupted; nothing was written", file=sys.stderr)
+        print("superopt: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -31,4 +32,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def entry() -> None:
+    for name in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: the job is ended and its staging folder removed
+        signal.signal(name, signal.default_int_handler)
     sys.exit(main())

@@ -16,7 +16,7 @@ from superopt.engine.deliver import deliver
 from superopt.engine.job import BenchJob, CheckJob
 from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
 from superopt.errors import BadOption
-from superopt.ir.files import clear_write_errors
+from superopt.ir.files import clear_write_errors, refuse_unwritable
 from superopt.options import Options
 from superopt.report import BenchReport, CheckReport, Record, Report
 
@@ -25,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.command == "schema":
         print(json.dumps(Report.model_json_schema(), indent=2))
         return 0
+    _refuse_bad_report(arguments)
     console = Console(stderr=True, quiet=arguments.quiet)
     if arguments.command in ("rules", "ops"):
         from superopt.cli.rule_commands import run_ops, run_rules  # operators are loaded for these alone
@@ -71,11 +72,31 @@ def _limits(options: Options) -> Limits:
     return Limits(options.time_limit, options.memory_limit << 20 or default_memory_limit())
 
 
+def _refuse_bad_report(arguments: argparse.Namespace) -> None:
+    """Before the work, not after it; and never over a model."""
+    report: Path | None = arguments.report
+    if report is None:
+        return
+    named = vars(arguments)
+    paths: list[Path | None] = [
+        *named.get("models", ()),
+        *map(named.get, ("model", "other", "output", "inputs", "costs")),
+    ]
+    for path in paths:
+        if (path is not None and path.absolute() == report.absolute()) or (report.exists() and _same(report, path)):
+            raise BadOption(f"--report {report}: would replace {path}; choose another name")
+    refuse_unwritable(report, "the report")
+
+
+def _same(a: Path, b: Path) -> bool:
+    return a.absolute() == b.absolute() or (a.exists() and b.exists() and a.samefile(b))
+
+
 def _emit(report: Record, arguments: argparse.Namespace) -> None:
     text = report.model_dump_json(indent=2)
+    if arguments.json:
+        print(text)
     if arguments.report is not None:
         path: Path = arguments.report
         with clear_write_errors(path):
             path.write_text(text + "\n")
-    if arguments.json:
-        print(text)

@@ -19,7 +19,7 @@ EXIT_CODES = """exit codes:
   1    done, but a check failed, models differ, or the working process died (the original was kept)
   2    bad input or usage; nothing was written
   3    a limit on time, memory or size was hit (the original was kept)
-  130  interrupted; nothing was written"""
+  130  interrupted"""
 
 # Option type as written in `superopt.options`, and how its text is read.
 _READERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Path | None": Path}

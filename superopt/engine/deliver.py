@@ -5,7 +5,6 @@ Whatever happens to the job, the user ends with a whole model: the faster one, o
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Generator
@@ -16,7 +15,7 @@ from pathlib import Path
 from superopt.engine.job import Known, OptimizeJob, Stage
 from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
 from superopt.errors import BadModel, BadOption, CannotWrite, LimitHit, SuperoptError, WorkerDied
-from superopt.ir.files import Written, clear_write_errors, free_data_name, place
+from superopt.ir.files import Written, clear_write_errors, free_data_name, place, refuse_unwritable
 from superopt.options import Options
 from superopt.report import CheckReport, Report, TimingReport
 
@@ -64,14 +63,11 @@ def _refuse_bad_paths(source: Path, out: Path | None) -> None:
         raise BadModel(f"{source}: no such file")
     if out is None:
         return
-    if out.is_dir():
-        raise CannotWrite(f"{out}: is a folder, expected a file name for the result")
-    if not out.parent.is_dir():
-        raise CannotWrite(f"{out}: the folder {out.parent} does not exist")
     if out.exists() and out.samefile(source):
         raise BadOption(f"{out}: the result would replace the original; choose another name")
-    if not os.access(out.parent, os.W_OK) or (out.exists() and not os.access(out, os.W_OK)):
-        raise CannotWrite(f"{out}: cannot be written: permission denied")
+    if out.exists() and not out.is_file() and not out.is_dir():
+        raise CannotWrite(f"{out}: is no regular file; the result would take its place")
+    refuse_unwritable(out, "the result")
 
 
 @contextmanager

@@ -29,16 +29,37 @@ class Written:
 def place(staged: Written, out: Path) -> Written:
     """Move a staged model to `out`, data first, so that whoever opens `out` finds all of it."""
     with clear_write_errors(out):
-        for name in staged.data_files:
-            target = out.parent / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.exists() and _same_content(staged.path.parent / name, target):
-                continue
-            if target.exists():
-                raise CannotWrite(f"{target}: exists with other content, and the model needs a data file of that name")
-            os.replace(staged.path.parent / name, target)
+        missing = [name for name in staged.data_files if not _is_there(staged.path.parent / name, out.parent / name)]
+        for name in missing:
+            (out.parent / name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(staged.path.parent / name, out.parent / name)
         os.replace(staged.path, out)
     return Written(out, staged.data_files)
+
+
+def _is_there(staged: Path, target: Path) -> bool:
+    """Whether a data file lies there already; one with other content belongs to somebody else."""
+    if not target.exists():
+        return False
+    if _same_content(staged, target):
+        return True
+    raise CannotWrite(f"{target}: exists with other content, and the model needs a data file of that name")
+
+
+def refuse_unwritable(path: Path, what: str) -> None:
+    """Raise now what writing `path` would raise later, and leave nothing behind."""
+    if path.is_dir():
+        raise CannotWrite(f"{path}: is a folder, expected a file name for {what}")
+    if not path.parent.is_dir():
+        raise CannotWrite(f"{path}: the folder {path.parent} does not exist")
+    existed = path.exists()
+    if existed and not path.is_file():
+        return  # a pipe or a device: to open it is to use it
+    with clear_write_errors(path):
+        with open(path, "ab"):
+            pass
+        if not existed:
+            path.unlink()
 
 
 def free_data_name(out: Path) -> str:

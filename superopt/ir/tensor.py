@@ -23,6 +23,8 @@ from superopt.ir.types import DType, TensorType, element_count
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 CHUNK = 1 << 22
+MOST_DIMS = 64
+MOST_ELEMENTS = 1 << 58
 
 _EXTENSION_DTYPES = {
     DType.BFLOAT16: ml_dtypes.bfloat16,
@@ -55,6 +57,11 @@ def dtype_of(array: Array) -> DType:
     return DType(array.dtype.name)
 
 
+def is_numpy_shape(shape: tuple[int, ...]) -> bool:
+    """numpy ends at 64 dims, and at a size in bytes that fits 63 bits even where some dim is 0."""
+    return len(shape) <= MOST_DIMS and element_count(tuple(max(d, 1) for d in shape)) <= MOST_ELEMENTS
+
+
 class Tensor(ABC):
     """A constant; equal only to itself. Compare `digest` to compare content."""
 
@@ -78,8 +85,8 @@ class Tensor(ABC):
 
     @property
     def readable(self) -> bool:
-        """Whether `numpy` and `chunks` work; a sparse constant, for one, only passes through."""
-        return True
+        """Whether `numpy` works; a sparse constant, or a shape that numpy cannot hold, only passes through."""
+        return is_numpy_shape(self.shape)
 
     @abstractmethod
     def chunks(self) -> Iterator[bytes | memoryview]: ...

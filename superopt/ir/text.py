@@ -18,6 +18,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from superopt.ir.graph import Attribute, Graph, Label, Node, Opaque, Parameter, Value
 from superopt.ir.tensor import Tensor, pack
 from superopt.ir.types import IDENTIFIER, DType, format_type
@@ -139,7 +141,8 @@ def _elements(tensor: Tensor) -> list[str] | None:
     if not tensor.dtype.is_float:
         return [str(int(v)) for v in values]
     text = [repr(float(v)) for v in values]
-    again = values.astype("float64").astype(values.dtype)
+    with np.errstate(all="ignore"):
+        again = values.astype("float64").astype(values.dtype)
     return text if pack(again, tensor.dtype) == pack(values, tensor.dtype) and "nan" not in text else None
 
 

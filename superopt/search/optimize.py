@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from superopt.cost.memory import peak_resident_bytes
+from superopt.errors import BadOption
 from superopt.ir.files import Written
 from superopt.ir.graph import Graph
-from superopt.ir.onnx import facts, load, stage
+from superopt.ir.onnx import Model, facts, load, stage
 from superopt.options import Options
 from superopt.report import CheckReport, Environment, ModelFacts, Report, TimingReport
 from superopt.search.repair import Candidate, first_right_candidate
@@ -43,6 +44,7 @@ def optimize_model(path: Path, where: Destination, options: Options, tell: Tell,
     started = time.monotonic()
     tell("loading", str(path.name))
     model = load(path)
+    _refuse_lost_data(model, where)
     before = facts(model)
     trial = Trial(model, options, tell)
     found(before, list(model.external), trial.environment())
@@ -77,6 +79,15 @@ def optimize_model(path: Path, where: Destination, options: Options, tell: Tell,
         notes=list(candidate.notes) if candidate is not None else [],
     )
     return Outcome(result, report)
+
+
+def _refuse_lost_data(model: Model, where: Destination) -> None:
+    """The result may neither replace the original's data files nor need one under its own name."""
+    out = where.folder.parent / where.name
+    for location in model.external:
+        assert model.folder is not None
+        if Path(location) == Path(where.name) or (out.exists() and out.samefile(model.folder / location)):
+            raise BadOption(f"{where.name}: the model keeps its weights in a file of that name; choose another")
 
 
 def _time(trial: Trial, candidate: Candidate | None, written: list[Written]) -> TimingReport:

@@ -43,6 +43,7 @@ class Trial:
         )
 
     def check(self, candidate: Path) -> CheckReport:
+        self._tell("checking", "")
         return check(
             self.model, candidate, self._request, deployment=self.deployment,
             progress=lambda text: self._tell("checking", text),

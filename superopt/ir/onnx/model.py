@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
-from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
+from onnx import ModelProto
 
-from superopt.errors import BadExternalData, BadInput, BadModel, LimitHit
+from superopt.errors import BadInput, BadModel
 from superopt.ir.graph import Graph
 from superopt.ir.onnx.lift import Lifter
-from superopt.ir.onnx.tensors import DTYPES, external_path
+from superopt.ir.onnx.survey import survey
 
-MAX_NODES = 2_000_000
 OPSETS = range(7, 27)
 """Versions of the default domain whose operators superopt was tested with; others pass through as barriers."""
 
@@ -76,12 +75,12 @@ def parse(data: bytes, path: Path | None = None) -> Model:
         ) from None
     if not proto.HasField("graph") or not proto.ir_version:
         raise BadModel(f"{where}: parses as a protobuf but is no ONNX model: it has no graph or no ir_version")
-    opsets = {_domain(o.domain): o.version for o in proto.opset_import}
+    opsets = {_domain(str(o.domain)): o.version for o in proto.opset_import}
     if not opsets and proto.ir_version >= 3:
         raise BadModel(f"{where}: imports no operator set; an ONNX model names at least one")
     folder = None if path is None else path.resolve().parent
     try:
-        external = _survey(proto, folder)
+        external = survey(proto, opsets, folder)
         functions = frozenset((_domain(f.domain), f.name) for f in proto.functions)
         graph = Lifter(proto, folder).lift()
     except BadInput as error:
@@ -91,41 +90,3 @@ def parse(data: bytes, path: Path | None = None) -> Model:
 
 def _domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
-
-
-def _survey(proto: ModelProto, folder: Path | None) -> tuple[str, ...]:
-    """Count what is there and collect external data files, before any of it is followed."""
-    files: dict[str, None] = {}
-    nodes = 0
-    graphs: list[GraphProto] = [proto.graph]
-    tensors: list[TensorProto] = []
-    while graphs:
-        graph = graphs.pop()
-        tensors.extend(graph.initializer)
-        tensors.extend(t for s in graph.sparse_initializer for t in (s.values, s.indices))
-        nodes += len(graph.node)
-        if nodes > MAX_NODES:
-            raise LimitHit(f"more than {MAX_NODES} nodes")
-        for node in graph.node:
-            for attribute in node.attribute:
-                if attribute.type == AttributeProto.GRAPH:
-                    graphs.append(attribute.g)
-                elif attribute.type == AttributeProto.GRAPHS:
-                    graphs.extend(attribute.graphs)
-                elif attribute.type == AttributeProto.TENSOR:
-                    tensors.append(attribute.t)
-                elif attribute.type == AttributeProto.TENSORS:
-                    tensors.extend(attribute.tensors)
-    for function in proto.functions:
-        nodes += len(function.node)
-        tensors.extend(a.t for n in function.node for a in n.attribute if a.type == AttributeProto.TENSOR)
-    for tensor in tensors:
-        if tensor.data_location == TensorProto.EXTERNAL:
-            location = next((e.value for e in tensor.external_data if e.key == "location"), "")
-            path = external_path(location, folder, f"tensor {tensor.name!r}")
-            if not path.is_file():
-                raise BadExternalData(f"tensor {tensor.name!r}: external data file {location!r} is missing")
-            files[location] = None
-        elif tensor.data_type not in DTYPES:
-            raise BadModel(f"tensor {tensor.name!r}: unknown element type {tensor.data_type}")
-    return tuple(files)

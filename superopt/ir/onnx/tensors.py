@@ -72,8 +72,10 @@ class ProtoTensor(Tensor):
     def chunks(self) -> Iterator[bytes | memoryview]:
         if self.proto.HasField("raw_data"):
             yield self.proto.raw_data
-        else:
+        elif self.readable:
             yield pack(self.numpy(), self.dtype)
+        else:
+            yield self.proto.SerializeToString(deterministic=True)
 
 
 class SparseConstant(Tensor):
@@ -132,10 +134,12 @@ def external_tensor(
     try:
         offset, length = int(entries.get("offset") or 0), int(entries.get("length") or needed)
     except ValueError:
-        raise BadExternalData(f"{where}: offset and length must be numbers, found {entries}") from None
+        raise BadExternalData(f"{where}: offset and length must be numbers, found {str(entries)[:200]}") from None
     if dtype is DType.STRING:
         raise BadExternalData(f"{where}: string tensors cannot be external")
-    if offset < 0 or length != needed:
+    if offset < 0:
+        raise BadExternalData(f"{where}: external data at negative offset {offset}")
+    if length != needed:
         raise BadExternalData(f"{where}: shape {list(shape)} of {dtype} needs {needed} bytes, found {length}")
     if not path.is_file():
         raise BadExternalData(f"{where}: external data file {entries.get('location')!r} is missing")
@@ -152,10 +156,14 @@ def external_path(location: str, folder: Path | None, where: str) -> Path:
     if not location:
         raise BadExternalData(f"{where}: external data without a location")
     if "\0" in location or os.path.isabs(location) or "\\" in location or ":" in location:
-        raise BadExternalData(f"{where}: external data {location!r} is not a relative path")
+        raise BadExternalData(f"{where}: external data {location[:200]!r} is not a relative path")
     root = folder.resolve()
-    path = (root / location).resolve()
-    if not path.is_relative_to(root) or path == root:
+    try:
+        path = (root / location).resolve()
+        path.exists()  # raises where the name cannot be that of a file
+    except (OSError, RuntimeError):
+        raise BadExternalData(f"{where}: external data {location[:200]!r} is no file name") from None
+    if ".." in Path(location).parts or not path.is_relative_to(root) or path == root:
         raise BadExternalData(f"{where}: external data {location!r} leaves the model's folder")
     return path
 
