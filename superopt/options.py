@@ -13,6 +13,7 @@ from superopt.errors import BadOption
 
 Target = Literal["auto", "cpu", "cuda"]
 Accept = Literal["faster", "not-slower"]
+MOST_THREADS = 1024
 
 
 def option(default: Any, help: str, metavar: str = "") -> Any:
@@ -60,6 +61,10 @@ class Options:
         for name in ("threads", "memory_limit", "seed"):
             if getattr(self, name) < 0:
                 raise BadOption(f"--{name.replace('_', '-')}: expected 0 or more, found {getattr(self, name)}")
+        if self.threads > MOST_THREADS:
+            raise BadOption(f"--threads: expected at most {MOST_THREADS}, found {self.threads}")
+        if self.growth < -1:
+            raise BadOption(f"--growth: expected -1 or more, found {self.growth}")
         for name, dims in self.shape.items():
             if any(d < 0 for d in dims):
                 raise BadOption(f"--shape {name}: sizes are 0 or more, found {list(dims)}")

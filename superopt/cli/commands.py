@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from superopt.ir.files import clear_write_errors, refuse_unwritable
 from superopt.options import Options
 from superopt.report import BenchReport, CheckReport, Record, Report
 
+PLAIN_WIDTH = 140
+"""Columns of a table that goes to a file or a pipe, unless COLUMNS says otherwise."""
+
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.command == "schema":
@@ -27,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     _refuse_bad_report(arguments)
     console = Console(stderr=True, quiet=arguments.quiet)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PLAIN_WIDTH
     if arguments.command in ("rules", "ops"):
         from superopt.cli.rule_commands import run_ops, run_rules  # operators are loaded for these alone
 
@@ -65,7 +71,7 @@ def _bench(arguments: argparse.Namespace, options: Options, console: Console) ->
     report = BenchReport.model_validate(done.report)
     show_bench(console, report)
     _emit(report, arguments)
-    return 0
+    return 0 if all(row.latency is not None for row in report.rows) else 2
 
 
 def _limits(options: Options) -> Limits:
@@ -77,13 +83,10 @@ def _refuse_bad_report(arguments: argparse.Namespace) -> None:
     report: Path | None = arguments.report
     if report is None:
         return
-    named = vars(arguments)
-    paths: list[Path | None] = [
-        *named.get("models", ()),
-        *map(named.get, ("model", "other", "output", "inputs", "costs")),
-    ]
-    for path in paths:
-        if (path is not None and path.absolute() == report.absolute()) or (report.exists() and _same(report, path)):
+    given = vars(arguments)
+    others = [given.get(name) for name in ("model", "other", "output", "inputs", "costs")]
+    for path in (*given.get("models", ()), *others):
+        if path is not None and _same(report, path):
             raise BadOption(f"--report {report}: would replace {path}; choose another name")
     refuse_unwritable(report, "the report")
 

@@ -43,6 +43,6 @@ class Live:
         if self._status is not None:
             self._status.update(f"{escape(text)} [dim]{now:.0f} s[/dim]")
         elif stage.stage != self._stage or now - self._announced >= PLAIN_EVERY:
-            self._console.print(f"[{now:6.1f} s] {text}", highlight=False, markup=False)
+            self._console.print(f"[{now:6.1f} s] {text}", highlight=False, markup=False, soft_wrap=True)
             self._announced = now
         self._stage = stage.stage

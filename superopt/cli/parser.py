@@ -22,7 +22,7 @@ EXIT_CODES = """exit codes:
   130  interrupted"""
 
 # Option type as written in `superopt.options`, and how its text is read.
-_READERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Path | None": Path}
+_READERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Path | None": lambda text: _path(text)}
 _CHOICES = {"Target": ("auto", "cpu", "cuda"), "Accept": ("faster", "not-slower")}
 CHECKING = ("target", "seed", "shape", "dim", "inputs", "threads", "time_limit", "memory_limit")
 TIMING = (*CHECKING, "budget", "costs")
@@ -44,22 +44,22 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"superopt {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     optimize = _command(commands, "optimize", "rewrite a model, check and time it against the original")
-    optimize.add_argument("model", type=Path, metavar="IN.onnx")
+    optimize.add_argument("model", type=_path, metavar="IN.onnx")
     optimize.add_argument(
-        "-o", "--output", type=Path, metavar="OUT.onnx", help="where the result goes; never IN itself"
+        "-o", "--output", type=_path, metavar="OUT.onnx", help="where the result goes; never IN itself"
     )
     optimize.add_argument("--dry-run", action="store_true", help="do and report everything, write no model")
     _add_options(optimize, [f.name for f in dataclasses.fields(Options)])
     _add_printing(optimize)
 
     check = _command(commands, "check", "do two models compute the same? 0 equal, 1 different, 2 could not run")
-    check.add_argument("model", type=Path, metavar="A.onnx")
-    check.add_argument("other", type=Path, metavar="B.onnx")
+    check.add_argument("model", type=_path, metavar="A.onnx")
+    check.add_argument("other", type=_path, metavar="B.onnx")
     _add_options(check, CHECKING)
     _add_printing(check)
 
     bench = _command(commands, "bench", "time models against each other, interleaved; the first is the yardstick")
-    bench.add_argument("models", type=Path, nargs="+", metavar="A.onnx")
+    bench.add_argument("models", type=_path, nargs="+", metavar="A.onnx")
     _add_options(bench, TIMING)
     _add_printing(bench)
 
@@ -77,7 +77,7 @@ def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
 
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--report", type=Path, metavar="R.json", help="write the report (schema: superopt schema)")
+    parser.add_argument("--report", type=_path, metavar="R.json", help="write the report (schema: superopt schema)")
     parser.add_argument("--json", action="store_true", help="print the report to stdout")
     parser.add_argument("--quiet", action="store_true", help="no table, no progress; errors only")
 
@@ -101,6 +101,15 @@ def _add_options(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
             parser.add_argument(
                 flag, type=_READERS[kind], default=field.default, metavar=field.metadata["metavar"], help=help + shown
             )
+
+
+def _path(text: str) -> Path:
+    """Jobs and reports are JSON, which holds no name that is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a file name in UTF-8") from None
+    return Path(text)
 
 
 def _reader(read: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -27,12 +27,17 @@ def show_report(console: Console, report: Report) -> None:
     table.add_row("latency", latency(report.timing.before), latency(after))
     console.print(table)
     for name, count in Counter(r.name for r in report.rewrites).most_common():
-        console.print(f"  {count:5d} × {name}", highlight=False, markup=False)
-    console.print(f"check: {check_line(report.check)}", highlight=False, markup=False)
-    console.print(f"timed: {timing_line(report)}", highlight=False, markup=False)
+        _say(console, f"  {count:5d} × {name}")
+    _say(console, f"check: {check_line(report.check)}")
+    _say(console, f"timed: {timing_line(report)}")
     for note in (*report.check.notes, *report.notes):
-        console.print(f"note: {note}", highlight=False, markup=False)
-    console.print(report.verdict, style="bold", highlight=False, markup=False)
+        _say(console, f"note: {note}")
+    _say(console, report.verdict, style="bold")
+
+
+def _say(console: Console, text: str, style: str | None = None) -> None:
+    """One line, whatever its length: a terminal folds it, a file keeps it whole."""
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 def _operator_rows(table: Table, before: ModelFacts, after: ModelFacts) -> None:
@@ -59,14 +64,14 @@ def show_check(console: Console, report: CheckReport) -> None:
             table.add_row(*map(escape, row), "yes" if o.equal else "NO")
         console.print(table)
     for note in report.notes:
-        console.print(f"note: {note}", highlight=False, markup=False)
-    console.print(check_line(report), style="bold", highlight=False, markup=False)
+        _say(console, f"note: {note}")
+    _say(console, check_line(report), style="bold")
 
 
 def show_bench(console: Console, report: BenchReport) -> None:
     table = Table()
     for column in ("model", "median", "95 % interval", "spread", "runs", "against the first", "peak memory", "size"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for row in report.rows:
         lat = row.latency
         table.add_row(
@@ -81,7 +86,9 @@ def show_bench(console: Console, report: BenchReport) -> None:
         )
     console.print(table)
     e = report.environment
-    console.print(f"{e.device}, onnxruntime {e.onnxruntime}, {e.threads} threads", highlight=False, markup=False)
+    console.print(
+        f"{e.device}, onnxruntime {e.onnxruntime}, {e.threads} threads", highlight=False, markup=False, soft_wrap=True
+    )
 
 
 def _against(speedup: float | None, interval: Interval | None, verdict: str) -> str:

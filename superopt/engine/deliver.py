@@ -77,7 +77,7 @@ def _staging_folder(out: Path | None) -> Generator[Path]:
         folder = Path(tempfile.mkdtemp(prefix="superopt-"))
     else:
         with clear_write_errors(out):
-            folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+            folder = Path(tempfile.mkdtemp(prefix=f".{out.name[:40]}.", dir=out.parent))
     try:
         yield folder
     finally:

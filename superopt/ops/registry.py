@@ -63,7 +63,7 @@ class Operator:
     until: int | None
     elements: Elements
     formula: Callable[..., Tensor | tuple[Tensor, ...]]
-    draw: Callable[[Any], Draw]
+    draw: Callable[[Any], Draw] | None
     parameters: tuple[Parameter, ...]
     unknown: Unknown | None
     commutative: bool
@@ -140,7 +140,7 @@ def operator(
     name: str,
     *,
     since: int,
-    draw: Callable[[Any], Draw],
+    draw: Callable[[Any], Draw] | None = None,
     unknown: Unknown | None = None,
     until: int | None = None,
     domain: str = "",

@@ -7,15 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol
 
 from superopt.errors import BadInput
 from superopt.ops.condition import Condition, negate
-from superopt.ops.element import Access
+from superopt.ops.element import Access, Element
 from superopt.ops.formula import Tensor, constant
 from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.expression import Expression, Name, evaluate, names_in
 from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Rule, Step, Where
+
+
+@dataclass(frozen=True)
+class RealFact:
+    """What a rule demands of a number variable: `c >= 0`."""
+
+    name: str
+    comparison: str
+    value: Fraction
+
+    def holds(self, number: float) -> bool:
+        value = float(self.value)
+        return {
+            "==": number == value, "!=": number != value, "<": number < value, "<=": number <= value,
+            ">": number > value, ">=": number >= value,
+        }[self.comparison]  # fmt: skip
 
 
 class Source(Protocol):
@@ -26,6 +43,7 @@ class Source(Protocol):
     def real(self, name: str) -> Any: ...
     def choose(self, count: int) -> int: ...
     def assume(self, condition: Condition | bool) -> None: ...
+    def assume_real(self, fact: RealFact) -> None: ...
 
 
 class Impossible(Exception):
@@ -92,10 +110,19 @@ class Program:
         for k, where in enumerate(self.rule.where):
             if k not in self._assumed and names_in(where.left) | names_in(where.right) <= set(self.names):
                 self._assumed.add(k)
-                holds = compare(where, self.names)
-                if holds is False:
-                    raise Impossible(str(where))
-                self.source.assume(holds)
+                self._assume(where)
+
+    def _assume(self, where: Where) -> None:
+        left, right = evaluate(where.left, self.names), evaluate(where.right, self.names)
+        if isinstance(left, Access) and isinstance(right, int | Fraction):
+            self.source.assume_real(RealFact(left.tensor, where.comparison, Fraction(right)))
+            return
+        if isinstance(left, Element) or isinstance(right, Element):
+            raise BadInput(f"{self.rule.name}: `{where}`: a condition on a number compares a variable with a constant")
+        holds = _compare(where.comparison, left, right)
+        if holds is False:
+            raise Impossible(str(where))
+        self.source.assume(holds)
 
     def run(self, steps: Iterable[Step]) -> dict[str, Tensor]:
         """The values that the steps define."""
@@ -113,7 +140,7 @@ class Program:
         if operand is None:
             return None
         if isinstance(operand, str):
-            return values[operand]
+            return values[operand] if operand in values else constant(self.names[operand])
         if isinstance(operand, Number):
             return constant(evaluate(operand.expression, self.names))
         return self.keep("", self._call(operand, values, 1)[0])
@@ -168,15 +195,14 @@ def find(call: Call, registry: Registry) -> Operator:
     return operator
 
 
-def compare(where: Where, names: Mapping[str, Any]) -> Condition | bool:
-    left, right = evaluate(where.left, names), evaluate(where.right, names)
-    if where.comparison == "==":
+def _compare(comparison: str, left: Any, right: Any) -> Condition | bool:
+    if comparison == "==":
         return left == right
-    if where.comparison == "!=":
+    if comparison == "!=":
         return negate(left == right)
-    if where.comparison in (">", ">="):
-        return left > right if where.comparison == ">" else left >= right
-    return left < right if where.comparison == "<" else left <= right
+    if comparison in (">", ">="):
+        return left > right if comparison == ">" else left >= right
+    return left < right if comparison == "<" else left <= right
 
 
 def block_ranks(rule: Rule) -> list[dict[str, int]]:

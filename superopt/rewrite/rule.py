@@ -113,6 +113,8 @@ class Rule:
     where: tuple[Where, ...]
     left: tuple[Step, ...]
     right: tuple[Step, ...]
+    finite: bool = False
+    """`where finite`: true for numbers, but NaN or infinity may get lost; off unless asked for."""
     origin: str = "hand"
     proof: Proof | None = None
     source: str = field(default="", compare=False)

@@ -70,6 +70,7 @@ class _RuleReader:
         self.proof: Proof | None = None
         self.given: list[Given] = []
         self.where: list[Where] = []
+        self.finite = False
         self.sides: tuple[list[Step], list[Step]] = ([], [])
         self.right = False
 
@@ -83,7 +84,7 @@ class _RuleReader:
             _fail("a rule needs a pattern, `=>` and what takes its place", self.source, self.head)
         rule = Rule(
             name, self.doc, tuple(self.given), tuple(self.where), tuple(self.sides[0]), tuple(self.sides[1]),
-            self.origin, self.proof, self.source, self.head[0],
+            self.finite, self.origin, self.proof, self.source, self.head[0],
         )  # fmt: skip
         self._check_names(rule)
         return rule
@@ -128,13 +129,19 @@ class _RuleReader:
                 self.given.append(_given(r))
         elif word == "where":
             r.next()
-            self.where.append(_where(r))
+            self._condition(r)
             while r.take(","):
-                self.where.append(_where(r))
+                self._condition(r)
         else:
             self.sides[self.right].append(_step(r))
         if r.peek.kind != "end":
             r.error(f"expected the end of the line, found {r.found()}")
+
+    def _condition(self, r: Reader) -> None:
+        if r.take("finite"):
+            self.finite = True
+        else:
+            self.where.append(_where(r))
 
     def _check_names(self, rule: Rule) -> None:
         """Values are defined once on each side, before they are read; results are defined on both."""
@@ -261,8 +268,8 @@ def format_rule(rule: Rule) -> str:
     if rule.proof is not None:
         lines.append(f"  proof   {rule.proof}")
     lines.append(f"  given   {'  '.join(map(str, rule.given))}")
-    if rule.where:
-        lines.append(f"  where   {', '.join(map(str, rule.where))}")
+    if conditions := _conditions(rule):
+        lines.append(f"  where   {conditions}")
     lines += [f"  {step}" for step in rule.left]
     lines.append("  =>")
     lines += [f"  {step}" for step in rule.right]
@@ -271,6 +278,10 @@ def format_rule(rule: Rule) -> str:
 
 def format_meaning(rule: Rule) -> str:
     """The text that a proof is about: everything but name, doc, origin and the proof itself."""
-    parts = [" ".join(map(str, rule.given)), ", ".join(map(str, rule.where))]
+    parts = [" ".join(map(str, rule.given)), _conditions(rule)]
     parts += [*map(str, rule.left), "=>", *map(str, rule.right)]
     return "\n".join(parts)
+
+
+def _conditions(rule: Rule) -> str:
+    return ", ".join([*map(str, rule.where), *(["finite"] if rule.finite else [])])

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from superopt.cost.memory import peak_resident_bytes
+from superopt.cost.result import PairTiming
+from superopt.errors import CannotRun
 from superopt.ir.onnx import load
 from superopt.ir.onnx.stats import total_bytes
 from superopt.options import Options
-from superopt.report import BenchReport, BenchRow, CheckReport
-from superopt.search.trial import Trial
+from superopt.report import BenchReport, BenchRow, CheckReport, Latency
+from superopt.runtime.session import Session
+from superopt.search.trial import Trial, refuse_future
 
 Tell = Callable[[str, str], None]
 
@@ -18,7 +21,11 @@ Tell = Callable[[str, str], None]
 def check_models(original: Path, candidate: Path, options: Options, tell: Tell) -> CheckReport:
     tell("loading", original.name)
     trial = Trial(load(original), options, tell)
-    load(candidate)
+    refuse_future(load(candidate))
+    try:
+        Session(candidate, trial.deployment).close()
+    except CannotRun as error:
+        return CheckReport(status="unchecked", reason=f"the candidate: {error}", runs=0, inputs=[], outputs=[])
     return trial.check(candidate)
 
 
@@ -37,10 +44,16 @@ def bench_models(paths: Sequence[Path], options: Options, tell: Tell) -> BenchRe
                 latency=comparison.latency(name),
                 speedup=pair.speedup if pair is not None else None,
                 speedup_interval=pair.interval if pair is not None else None,
-                verdict=pair.verdict if pair is not None else "the yardstick",
+                verdict=_verdict(pair, comparison.latency(name)),
             )
         )
     return BenchReport(
         rows=rows, shapes=trial.shapes, environment=trial.environment(),
         peak_memory_bytes=peak_resident_bytes(), frozen=frozen,
     )  # fmt: skip
+
+
+def _verdict(pair: PairTiming | None, latency: Latency | None) -> str:
+    if pair is None:
+        return "the yardstick"
+    return pair.verdict if latency is not None else pair.reason

@@ -34,7 +34,7 @@ class Trial:
     """Raises `BadModel` at once for a model that this onnxruntime is too old for."""
 
     def __init__(self, model: Model, options: Options, tell: Tell) -> None:
-        _refuse_future(model)
+        refuse_future(model)
         self.model, self.options, self._tell = model, options, tell
         target = resolve_target(options.target)
         self.deployment = Deployment(target, threads=options.threads or usable_cores())
@@ -132,7 +132,7 @@ def _source(model: Model) -> Path | bytes:
     return model.path if model.path is not None else model.data
 
 
-def _refuse_future(model: Model) -> None:
+def refuse_future(model: Model) -> None:
     runtime = runtime_facts()
     if model.opset > runtime.max_opset:
         raise BadModel(

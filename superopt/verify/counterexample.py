@@ -14,7 +14,7 @@ from superopt.ops.element import Access
 from superopt.ops.evaluate import Array, Unsupported, evaluate, sized
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
-from superopt.rewrite.program import Impossible, Program, block_ranks
+from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
 
 TRIES = 150
@@ -55,6 +55,10 @@ class _Numbers:
         if not condition:
             raise Impossible("drawn otherwise")
 
+    def assume_real(self, fact: RealFact) -> None:
+        if not fact.holds(float(self.values[fact.name])):
+            raise Impossible("drawn otherwise")
+
 
 def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Integers show order and zeros, fractions everything else."""
@@ -63,8 +67,11 @@ def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return rng.standard_normal(shape) * 2
 
 
-def find_counterexample(rule: Rule, registry: Registry, *, seed: int = 0) -> str | None:
-    """Sizes, attributes and values at which the sides differ, in words; None where none was found."""
+def find_counterexample(rule: Rule, registry: Registry, *, seed: int = 0, poison: bool = False) -> str | None:
+    """Sizes, attributes and values at which the sides differ, in words; None where none was found.
+
+    With `poison` one element of one input is NaN, and only what the right side loses of it counts.
+    """
     said = 0
     for ranks in block_ranks(rule):
         for attempt in range(TRIES * 4):
@@ -72,7 +79,7 @@ def find_counterexample(rule: Rule, registry: Registry, *, seed: int = 0) -> str
                 break
             rng = np.random.default_rng([seed, attempt, *ranks.values()])
             try:
-                found = _try(rule, registry, ranks, rng)
+                found = _try(rule, registry, ranks, rng, poison)
             except (_Skip, Impossible, Unsupported):
                 continue
             if found is not None:
@@ -81,7 +88,9 @@ def find_counterexample(rule: Rule, registry: Registry, *, seed: int = 0) -> str
     return None
 
 
-def _try(rule: Rule, registry: Registry, ranks: Mapping[str, int], rng: np.random.Generator) -> str | None:
+def _try(
+    rule: Rule, registry: Registry, ranks: Mapping[str, int], rng: np.random.Generator, poison: bool
+) -> str | None:
     numbers = _Numbers(rng, {}, {})
     values = numbers.values
 
@@ -103,6 +112,8 @@ def _try(rule: Rule, registry: Registry, ranks: Mapping[str, int], rng: np.rando
                 shape = tuple(int(n) for n in program.inputs[given.name].shape)  # pyright: ignore[reportArgumentType]
                 drawn = _draw(rng, shape)
                 values[given.name] = (drawn > 0).astype(np.float64) if given.kind == "bool" else drawn
+        if poison:
+            _poison(rule, values, rng)
         left = program.run(rule.left)
     except (Illegal, NotCovered):
         raise _Skip from None
@@ -112,7 +123,7 @@ def _try(rule: Rule, registry: Registry, ranks: Mapping[str, int], rng: np.rando
     except Illegal as why:
         return f"at {sizes} the left side is legal and the right side is not: {why}"
     for name in rule.results:
-        difference = _difference(left[name], right[name], values)
+        difference = (_lost if poison else _difference)(left[name], right[name], values)
         if difference is not None:
             return f"at {sizes}: {name}{difference}"
     return None
@@ -129,3 +140,20 @@ def _difference(left: Tensor, right: Tensor, values: Mapping[str, Array]) -> str
         return None
     place = tuple(int(k) for k in np.argwhere(~same)[0])
     return f"{list(place)} is {a[place]:g} on the left and {b[place]:g} on the right"
+
+
+def _poison(rule: Rule, values: dict[str, Array], rng: np.random.Generator) -> None:
+    """NaN in one place of one input that holds numbers."""
+    candidates = [g.name for g in rule.given if g.kind == "tensor" and values[g.name].size]
+    if not candidates:
+        raise _Skip
+    chosen = values[candidates[int(rng.integers(len(candidates)))]]
+    chosen.flat[int(rng.integers(chosen.size))] = np.nan
+
+
+def _lost(left: Tensor, right: Tensor, values: Mapping[str, Array]) -> str | None:
+    a, b = evaluate(left, values, Reals()), evaluate(right, values, Reals())
+    lost = np.isnan(a) & ~np.isnan(b)
+    if not lost.any():
+        return None
+    return f"{[int(k) for k in np.argwhere(lost)[0]]} is NaN on the left and not on the right"

@@ -16,6 +16,7 @@ import z3
 
 from superopt.ops.condition import Condition, Not, Zero, parts_of
 from superopt.ops.index import Index, Poly, Symbol, same
+from superopt.rewrite.program import RealFact
 from superopt.verify.products import consequences
 from superopt.verify.translate import EXACT, LINEAR, Formula, Translator, products_in, quotients_in
 from superopt.verify.witness import FIRST, Witness, repaired
@@ -31,7 +32,10 @@ IMPOSSIBLE = Zero(Poly({(Symbol("nowhere"),): 2, (): -1}))
 class Facts:
     """A conjunction of conditions. Asking is cached; extending makes a new one."""
 
-    def __init__(self, conditions: Iterable[Condition], witnesses: Iterable[Witness] = FIRST) -> None:
+    def __init__(
+        self, conditions: Iterable[Condition], witnesses: Iterable[Witness] = FIRST, reals: tuple[RealFact, ...] = ()
+    ) -> None:
+        self.reals = reals
         unique: dict[str, Condition] = {}
         for condition in conditions:
             for part in parts_of(condition):
@@ -53,7 +57,10 @@ class Facts:
             added.append(IMPOSSIBLE)
         if all(str(part) in self.keys for c in added for part in parts_of(c)):
             return self
-        return Facts((*self.conditions, *added), self._witnesses or FIRST)
+        return Facts((*self.conditions, *added), self._witnesses or FIRST, self.reals)
+
+    def and_real(self, fact: RealFact) -> Facts:
+        return Facts(self.conditions, self._witnesses or FIRST, (*self.reals, fact))
 
     def entails(self, condition: Condition | bool) -> bool:
         """Whether the condition holds wherever the facts do. "No" may mean "not found"."""

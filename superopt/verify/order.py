@@ -7,6 +7,7 @@ If the sum is zero for all numbers, it is zero for those that the unknowns stand
 
 from __future__ import annotations
 
+import operator as op
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -19,6 +20,7 @@ from superopt.verify.facts import Facts
 from superopt.verify.terms import AccessFactor, CallFactor, ExtremeFactor, Factor, Sum, Term
 
 LIMIT_MS = 2000
+_COMPARISONS = {"==": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge}
 
 
 class _TooHard(Exception):
@@ -101,6 +103,10 @@ class _Reals:
         name = z3.Real(f"u{len(self.unknowns)}")
         if isinstance(factor, AccessFactor) and factor.flag:
             self.known.append(z3.Or(name == 0, name == 1))
+        if isinstance(factor, AccessFactor) and not factor.indices:
+            self.known += [
+                _COMPARISONS[f.comparison](name, _number(f.value)) for f in self.facts.reals if f.name == factor.tensor
+            ]
         if isinstance(factor, CallFactor) and factor.function == "exp":
             self.known.append(name > 0)
         if isinstance(factor, CallFactor) and factor.function == "sqrt":

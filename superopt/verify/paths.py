@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from superopt.ops.condition import Condition, deciding, negate
+from superopt.rewrite.program import RealFact
 from superopt.verify.facts import Facts
 
 MOST_PATHS = 400
@@ -37,6 +38,9 @@ class Path:
 
     def assume(self, *conditions: Condition | bool) -> None:
         self.facts = self.facts.and_(*conditions)
+
+    def assume_real(self, fact: RealFact) -> None:
+        self.facts = self.facts.and_real(fact)
 
     def decide(self, condition: Condition) -> bool:
         if self.facts.entails(condition):

@@ -14,7 +14,7 @@ from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.index import symbol
 from superopt.ops.registry import Registry
 from superopt.ops.symbols import Symbols
-from superopt.rewrite.program import Impossible, Program, block_ranks
+from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
 from superopt.verify.counterexample import find_counterexample
 from superopt.verify.equal import equal
@@ -70,6 +70,9 @@ class PathSource:
     def assume(self, condition: Condition | bool) -> None:
         self.path.assume(condition)
 
+    def assume_real(self, fact: RealFact) -> None:
+        self.path.assume_real(fact)
+
 
 def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples: bool = True) -> Verdict:
     """Counterexamples first, since wrong rules are mostly wrong at once; then the proof, case by case.
@@ -84,6 +87,9 @@ def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples:
     example = find_counterexample(rule, registry) if examples else None
     if example is not None:
         return Verdict("refuted", example, 0, took())
+    lost = find_counterexample(rule, registry, poison=True) if examples and not rule.finite else None
+    if lost is not None:
+        return Verdict("refuted", f"true for numbers only, `where finite` is missing: {lost}", 0, took())
     proved = 0
     try:
         for ranks in block_ranks(rule):

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.unit
 
 INTEGERS = [DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)]
 FLOATS = [DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64]
+TYPES = [DType.BOOL, *INTEGERS, *FLOATS]
 
 
 def extremes(dtype: DType) -> np.ndarray:
@@ -32,7 +33,7 @@ def extremes(dtype: DType) -> np.ndarray:
     return np.array([float(n) for n in numbers], kind)
 
 
-@pytest.mark.parametrize(("wide", "narrow"), itertools.product([DType.BOOL, *INTEGERS, *FLOATS], repeat=2))
+@pytest.mark.parametrize(("wide", "narrow"), list(itertools.product(TYPES, repeat=2)))
 def test_holds(wide: DType, narrow: DType) -> None:
     values = extremes(narrow)
     with np.errstate(all="ignore"):

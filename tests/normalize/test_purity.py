@@ -84,13 +84,24 @@ def test_a_draw_of_constants_is_not_folded() -> None:
 
 
 @pytest.mark.ort
-@pytest.mark.parametrize("op", ["com.microsoft.Gelu", "custom.Thing", "ai.onnx.preview.training.Adam"])
+@pytest.mark.parametrize("op", ["com.microsoft.Gelu", "custom.Thing"])
 def test_operators_of_other_domains_are_opaque(op: str) -> None:
     domain = op.rpartition(".")[0]
     data = model(
         f"g (float[2] x) => (float[2] y, float[2] z) <float[2] c = {{1,2}}> "
         f"{{ a = {op}(c) b = {op}(c) d = {op}(x) y = Add(x, a) z = Add(x, b) }}",
         imports=f', "{domain}" : 1',
+    )
+    assert done(data).rewrites == ()
+
+
+@pytest.mark.ort
+def test_training_operators_are_opaque() -> None:
+    adam = "ai.onnx.preview.training.Adam(r, t, c, c, c, c)"
+    data = model(
+        "g (float[2] x) => (float[2] y, float[2] z) <float r = {0.5}, int64 t = {1}, float[2] c = {1,2}> "
+        f"{{ a, b, d = {adam} e, f, h = {adam} i, j, k = {adam} y = Add(x, a) z = Add(x, e) }}",
+        imports=', "ai.onnx.preview.training" : 1',
     )
     assert done(data).rewrites == ()
 

@@ -32,9 +32,16 @@ TRUE = {
         y = Conv(x, Pad(k, pads=[0, 0, 1, 1, 0, 0, 1, 1]), strides=[s, t], pads=[1, 1, 1, 1])""",
     "softmax does not see a shift": """
         given x: [m, n]  c: [m, 1]
+        where finite
         y = Softmax(Add(x, c), axis=1)
         =>
         y = Softmax(x, axis=1)""",
+    "a scale that is not negative": """
+        given x: [...b]  c: real
+        where c >= 0
+        y = Relu(Mul(x, c))
+        =>
+        y = Mul(Relu(x), c)""",
     "relu twice": """
         given x: [...b]
         y = Relu(Relu(x))
@@ -81,6 +88,16 @@ FALSE = {
         y = Relu(x)
         =>
         y = Relu(Relu(x))""",
+    "a NaN that gets lost, and nothing says so": """
+        given x: [n]
+        y = Sub(x, x)
+        =>
+        y = Expand(0.0, shape=[n])""",
+    "a scale that may be negative": """
+        given x: [n]  c: real
+        y = Relu(Mul(x, c))
+        =>
+        y = Mul(Relu(x), c)""",
     "groups do not merge": """
         given x: [n, c, h, w]  k1: [o1, d, r, s]  k2: [o2, d, r, s]
         y1 = Conv(x, k1, *a)
