@@ -16,11 +16,11 @@ from superopt.ops.condition import deciding
 from superopt.ops.domains import PRIME, Field, Ordered, Reals
 from superopt.ops.evaluate import Array, Domain, Unsupported, evaluate
 from superopt.ops.formula import Tensor
-from superopt.ops.index import symbol
 from superopt.verify.equal import equal
 from superopt.verify.expand import Inexpressible, expand
 from superopt.verify.facts import Facts
 from superopt.verify.paths import Path
+from superopt.verify.witness import output_index
 
 DRAWS = 3
 
@@ -88,7 +88,7 @@ def _alike(left: Tensor, right: Tensor, inputs: Mapping[str, tuple[int, ...]], r
 
 
 def _proved(left: Tensor, right: Tensor, box: Box) -> bool:
-    place = tuple(symbol(f"i{k}") for k in range(len(box.start)))
+    place = tuple(output_index(k) for k in range(len(box.start)))
     bounds = [c for i, a, b in zip(place, box.start, box.stop, strict=True) for c in (i >= a, i < b)]
     path = Path(Facts(()).and_(*bounds), [])
     try:

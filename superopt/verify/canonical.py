@@ -1,6 +1,7 @@
 """A term as text in which the names of bound variables do not matter, for adding up like terms.
 
 Equal text means equal terms. Equal terms may still differ in text: that is for `superopt.verify.equal` to find out.
+Bound variables get Greek names, which no rule can give to a size.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def factor_key(factor: Factor) -> str:
 
 
 def _alternative_key(alternative: Alternative) -> str:
-    names: Values = {v: Poly({(Symbol(f"m{k}"),): 1}) for k, v in enumerate(alternative.bound)}
+    names: Values = {v: Poly({(Symbol(f"µ{k}"),): 1}) for k, v in enumerate(alternative.bound)}
     shell = Term(1, bound=(), domain=alternative.domain)  # pyright: ignore[reportArgumentType]
     domain = " & ".join(sorted(str(c) for c in replace(shell, names).domain))
     return f"{domain}: {sum_key(replace_sum(alternative.value, names))}"
@@ -47,12 +48,12 @@ def _renumbered(term: Term) -> Term:
     order = sorted(range(len(shapes)), key=lambda k: factor_key(shapes[k]))
     text = " ".join(factor_key(term.factors[k]) for k in order) + " ".join(sorted(str(c) for c in term.domain))
     ordered = sorted(term.bound, key=lambda v: (text.find(v.name) if v.name in text else len(text), v.name))
-    names: Values = {v: Poly({(Symbol(f"b{k}"),): 1}) for k, v in enumerate(ordered)}
+    names: Values = {v: Poly({(Symbol(f"β{k}"),): 1}) for k, v in enumerate(ordered)}
     renamed = replace(term, names)
     return Term(
         renamed.coefficient,
         renamed.scale,
-        tuple(Symbol(f"b{k}") for k in range(len(ordered))),
+        tuple(Symbol(f"β{k}") for k in range(len(ordered))),
         renamed.domain,
         renamed.factors,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from superopt.ops.formula import Illegal, NotCovered
-from superopt.ops.index import symbol
 from superopt.ops.registry import Registry
 from superopt.ops.symbols import Symbols
 from superopt.rewrite.program import Impossible, Program, block_ranks
@@ -15,6 +14,7 @@ from superopt.verify.paths import Path, explore
 from superopt.verify.prove import PathSource
 from superopt.verify.simplify import simplify
 from superopt.verify.terms import Sum
+from superopt.verify.witness import output_index
 
 
 def explain(rule: Rule, registry: Registry) -> str:
@@ -32,7 +32,7 @@ def explain(rule: Rule, registry: Registry) -> str:
             return
         told.append("assumed: " + "; ".join(str(c) for c in path.facts.conditions))
         for name in rule.results:
-            place = tuple(symbol(f"i{k}") for k in range(left[name].rank))
+            place = tuple(output_index(k) for k in range(left[name].rank))
             bounds = [c for i, n in zip(place, left[name].shape, strict=True) for c in (i >= 0, i < n)]
             facts = path.facts.and_(*bounds)
             shape = ", ".join(map(str, left[name].shape))

@@ -11,7 +11,6 @@ import z3
 
 from superopt.ops.condition import Condition
 from superopt.ops.formula import Illegal, NotCovered, Tensor
-from superopt.ops.index import symbol
 from superopt.ops.registry import Registry
 from superopt.ops.symbols import Symbols
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
@@ -21,6 +20,7 @@ from superopt.verify.equal import equal
 from superopt.verify.expand import Inexpressible, expand
 from superopt.verify.facts import Facts
 from superopt.verify.paths import Path, TooManyPaths, explore
+from superopt.verify.witness import output_index
 
 SECONDS = 120.0
 SOLVER = "z3=" + ".".join(z3.get_version_string().split(".")[:2])
@@ -90,17 +90,20 @@ def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples:
     lost = find_counterexample(rule, registry, poison=True) if examples and not rule.finite else None
     if lost is not None:
         return Verdict("refuted", f"true for numbers only, `where finite` is missing: {lost}", 0, took())
-    proved = 0
+    proved = unwitnessed = 0
     try:
         for ranks in block_ranks(rule):
             for path in explore(Facts(()), lambda p, r=ranks: _prove_case(p, rule, registry, r, started + seconds)):
                 proved += path.outcome == "proved"
+                unwitnessed += path.outcome == "unwitnessed"
     except _Failed as failure:
         return Verdict("unknown", str(failure), proved, took())
     except (TooManyPaths, Inexpressible, NotCovered) as failure:
         return Verdict("unknown", f"{failure}", proved, took())
     except _OutOfTime:
         return Verdict("unknown", f"no proof within {seconds:g} s", proved, took())
+    if unwitnessed and not proved:
+        return Verdict("unknown", "no sizes and attributes were found that satisfy its conditions", 0, took())
     if not proved:
         return Verdict("refuted", "vacuous: no sizes and attributes satisfy its conditions", 0, took())
     return Verdict("proved", "for all sizes and attributes that its conditions allow", proved, took())
@@ -138,7 +141,7 @@ def _prove_equal(name: str, left: Tensor, right: Tensor, path: Path) -> None:
     for axis, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
         if not path.facts.equal(a, b):
             raise _Failed(f"axis {axis} of {name} has size {a} on the left and {b} on the right{_where(path)}")
-    place = tuple(symbol(f"i{k}") for k in range(left.rank))
+    place = tuple(output_index(k) for k in range(left.rank))
     bounds = [c for i, n in zip(place, left.shape, strict=True) for c in (i >= 0, i < n)]
     before = path.facts
     path.assume(*bounds)

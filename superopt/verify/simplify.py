@@ -64,11 +64,11 @@ def simplify_term(term: Term, facts: Facts) -> Sum:
         inside = facts.and_(*term.domain)
         if inside.contradictory:
             return ()
-        changed = _without_quotient(term, inside) or _one_point(term) or _split_range(term)
+        changed = _without_quotient(term, inside) or _one_point(term) or _split_range(term, inside)
         if changed is None:
             break
         term = changed
-    counted = _count_unused(term)
+    counted = _count_unused(term, facts)
     if counted is not None:
         return simplify(counted, facts)
     return _simplify_factors(term, facts.and_(*term.domain))
@@ -113,10 +113,10 @@ def _forced(variable: Symbol, domain: tuple[Condition, ...]) -> Index | None:
     return next((low for low in lower for up in upper if same(low, up)), None)
 
 
-def _split_range(term: Term) -> Term | None:
+def _split_range(term: Term, facts: Facts) -> Term | None:
     """k over 0 … N·d − 1, read through ⌊k/d⌋, is a·d + b with a over N and b over d."""
     for quotient in symbols_of((term,)):
-        if not isinstance(quotient, Quotient):
+        if not isinstance(quotient, Quotient) or not facts.entails(quotient.divisor >= 1):
             continue
         for variable in term.bound:
             if not same(quotient.number, Poly({(variable,): 1})):
@@ -147,14 +147,14 @@ def _times_divisor(variable: Symbol, divisor: Index, domain: tuple[Condition, ..
     return None
 
 
-def _count_unused(term: Term) -> Sum | None:
+def _count_unused(term: Term, facts: Facts) -> Sum | None:
     """A sum over a range that the summand does not mention multiplies by its length."""
     for variable in term.bound:
         if any(variable in symbols_of_factor(f) for f in term.factors):
             continue
         about = [c for c in term.domain if variable in symbols_of_condition(c)]
         extent = _extent(variable, about)
-        if extent is None:
+        if extent is None or not facts.entails(extent >= 0):
             continue
         rest = Term(
             term.coefficient, term.scale, tuple(v for v in term.bound if v != variable),

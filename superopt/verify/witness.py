@@ -11,7 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
-from superopt.ops.index import Index, Quotient, Symbol, terms_of
+from superopt.ops.index import Index, Poly, Quotient, Symbol, terms_of
+
+
+def output_index(axis: int) -> Poly:
+    """The symbol for the position on an output axis; no rule can give that name to a size."""
+    return Poly({(Symbol(f"@{axis}"),): 1})
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Witness:
     def value(self, name: str) -> int:
         if name in self.told:
             return self.told[name]
-        if "!" in name or (name[0] == "i" and name[1:].isdigit()):
+        if "!" in name or name[0] == "@":
             return 0 if self.seed % 2 == 0 else zlib.crc32(f"{self.seed}{name}".encode()) % 2
         return 1 + zlib.crc32(f"{self.seed}{name}".encode()) % self.largest
 
