@@ -27,7 +27,7 @@ class Binding:
 def bind(
     native: Any, deployment: Deployment, outputs: tuple[Port, ...], values: Mapping[str, Any], number: int
 ) -> Binding:
-    """Binds inputs once; the first run makes the output buffers that onnxruntime writes into ever after.
+    """Binds inputs once; the first run makes the output buffers that onnxruntime writes into ever after, if it can.
 
     A CUDA graph replays addresses. So each binding captures its own, by number, and only when the outputs have
     their place.
@@ -36,19 +36,38 @@ def bind(
     binding = native.io_binding()
     for name, value in values.items():
         binding.bind_ortvalue_input(name, ort_value(value, _home(native, name, device), device_id))
-    for output in outputs:
-        binding.bind_output(output.name, device, device_id)
-    native.run_with_iobinding(binding, run_options(deployment, SKIP_CAPTURE))
+
+    def make_room() -> None:
+        binding.clear_binding_outputs()
+        for output in outputs:
+            binding.bind_output(output.name, device, device_id)
+
+    make_room()
+    first = run_options(deployment, SKIP_CAPTURE)
+    native.run_with_iobinding(binding, first)
     options = run_options(deployment, number)
+    keeps_room = _accepts_own_outputs(native, binding, first)
 
     def run() -> None:
         try:
+            if not keeps_room:
+                make_room()
             native.run_with_iobinding(binding, options)
             binding.synchronize_outputs()
         except errors() as error:
             raise CannotRun(f"onnxruntime cannot run the model: {reason(error)}") from error
 
     return Binding(run, resident=True)
+
+
+def _accepts_own_outputs(native: Any, binding: Any, options: Any) -> bool:
+    """Not where the file declares an output with another rank than it has: onnxruntime only warns of that when it
+    allocates, and refuses the very same buffers when they are given back to it."""
+    try:
+        native.run_with_iobinding(binding, options)
+    except errors():
+        return False
+    return True
 
 
 def run_options(deployment: Deployment, graph: int) -> Any:

@@ -98,4 +98,4 @@ def test_long_chains_need_no_deep_stack() -> None:
 
 
 def test_all_nodes_come_outer_first() -> None:
-    assert [n.op for n in parse_graph(TEXT).all_nodes()] == ["Add", "Leaky", "If", "Relu", "Neg"]
+    assert [n.op for n in parse_graph(TEXT).all_nodes()] == ["Add", "Leaky", "If", "Neg", "Relu"]

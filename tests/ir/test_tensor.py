@@ -26,7 +26,7 @@ def sample(dtype: DType, count: int) -> np.ndarray:
             return np.arange(count, dtype=np.uint8).__mod__(16).astype(np.uint8).view(numpy_dtype(dtype))
         return (np.arange(count) % (1 << dtype.bits) + low).astype(np.int8).astype(numpy_dtype(dtype))
     signed = not dtype.value.startswith(("uint", "bool", "float8e8"))
-    return (np.arange(count) - (count // 2 if signed else 0)).astype(np.float32).astype(numpy_dtype(dtype))
+    return (np.arange(count) - (count // 2 if signed else -1)).astype(np.float32).astype(numpy_dtype(dtype))
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 17])

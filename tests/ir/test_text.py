@@ -64,7 +64,7 @@ def test_every_node_case_of_onnx() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("graph (x: int8[]) -> (y) {}", "text:1:22: output 'y' is not defined"),
+        ("graph (x: int8[]) -> (y) {}", "text:1:23: output 'y' is not defined"),
         ("graph () -> () {\n  y = Relu(x)\n}", "text:2:12: 'x' is not defined"),
         ("graph (x: int8[]) -> (x) {\n  x = Relu(x)\n}", "text:2:3: 'x' is defined twice"),
         ("graph (x: int8[]) -> (x) {\n  y = Relu(a=1, x)\n}", "operands come before attributes"),

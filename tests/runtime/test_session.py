@@ -210,3 +210,14 @@ def test_a_closed_session_does_not_run():
         session.run({"x": X})
     with pytest.raises(RuntimeError, match="closed"):
         session.run({"x": X})
+
+
+def test_an_output_declared_with_a_wrong_rank_is_timed_all_the_same():
+    nodes = [helper.make_node("Reshape", ["x", "s"], ["y"])]
+    made = model(nodes, [tensor("x", [2, 3]), tensor("s", ["r"], TensorProto.INT64)], [tensor("y", [1, "n"])])
+    session = opened(made)
+    feeds = {"x": X, "s": np.array([1, 2, 3], np.int64)}
+    assert session.run(feeds)["y"].shape == (1, 2, 3)
+    binding = session.bind(feeds)
+    binding.run()
+    binding.run()

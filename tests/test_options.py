@@ -1,0 +1,70 @@
+"""Options refuse what makes no sense, name the flag, and travel as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from superopt.errors import BadOption
+from superopt.options import Options, from_json, parse_dim, parse_shape
+
+pytestmark = pytest.mark.unit
+
+CHANGED: dict[str, Any] = {
+    "target": "cpu", "budget": 1.5, "accept": "not-slower", "seed": 7, "shape": {"x": (1, 2), "s": ()}, "dim": {"n": 3},
+    "inputs": Path("a.npz"), "threads": 2, "costs": Path("c.db"), "growth": 0, "time_limit": 9.0, "memory_limit": 512,
+}  # fmt: skip
+
+
+def test_every_option_survives_json() -> None:
+    assert set(CHANGED) == {f.name for f in dataclasses.fields(Options)}
+    for options in (Options(), Options(**CHANGED)):
+        assert from_json(json.loads(json.dumps(options.as_json()))) == options
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"target": "tpu"}, "--target: expected auto or cpu or cuda, found 'tpu'"),
+        ({"accept": "any"}, "--accept"),
+        ({"budget": 0}, "--budget: expected seconds above 0, found 0"),
+        ({"budget": math.nan}, "--budget"),
+        ({"time_limit": math.inf}, "--time-limit"),
+        ({"threads": -1}, "--threads: expected 0 or more, found -1"),
+        ({"threads": 100_000}, "--threads: expected at most 1024"),
+        ({"growth": -2}, "--growth: expected -1 or more"),
+        ({"memory_limit": -1}, "--memory-limit"),
+        ({"seed": -1}, "--seed"),
+        ({"shape": {"x": (1, -2)}}, "--shape x"),
+        ({"dim": {"n": -1}}, "--dim n"),
+        ({"budgets": 1}, "unknown option 'budgets'; the options are accept, budget,"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(BadOption) as caught:
+        Options.of(**given)
+    assert complaint in str(caught.value)
+
+
+def test_shapes_and_dims_as_they_are_typed() -> None:
+    assert parse_shape("x=1,3,224") == ("x", (1, 3, 224))
+    assert parse_shape("a=b=2") == ("a=b", (2,))
+    assert parse_shape("scalar=") == ("scalar", ())
+    assert parse_dim("batch=8") == ("batch", 8)
+
+
+@pytest.mark.parametrize("text", ["x", "=1", "x=a", "x=1,", "x=1;2", ""])
+def test_bad_shapes(text: str) -> None:
+    with pytest.raises(BadOption, match="expected NAME=D0,D1"):
+        parse_shape(text)
+
+
+@pytest.mark.parametrize("text", ["n", "=1", "n=", "n=-1", "n=1.5", "n=x"])
+def test_bad_dims(text: str) -> None:
+    with pytest.raises(BadOption, match="expected NAME=SIZE"):
+        parse_dim(text)
