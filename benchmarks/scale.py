@@ -25,6 +25,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from superopt.ir.onnx import load, stage
+from superopt.runtime.cores import usable_cores
 from superopt.version import __version__
 
 RESULT = Path(__file__).parent / "results" / "scale.txt"
@@ -34,18 +35,18 @@ SUPEROPT = [sys.executable, "-m", "superopt"]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Time and memory at scale.")
     parser.add_argument("--save", action="store_true", help=f"write the numbers to {RESULT}")
     parser.add_argument("--bytes", type=int, default=1 << 30, help="size of the model with external data")
     given = parser.parse_args()
-    lines = [
-        f"superopt {__version__}, Python {platform.python_version()}, onnx {version('onnx')}, "
-        f"onnxruntime {version('onnxruntime-gpu')}, {platform.machine()}"
-    ]
-    with tempfile.TemporaryDirectory(prefix="superopt-scale-") as folder:
-        for line in (*round_trip(Path(folder)), *help_time(), *memory(Path(folder), given.bytes)):
-            print(line, flush=True)
-            lines.append(line)
+    machine = f"{platform.machine()}, {usable_cores()} cores"
+    versions = f"superopt {__version__}, onnx {version('onnx')}, onnxruntime {version('onnxruntime-gpu')}"
+    lines = [f"{machine}, Python {platform.python_version()}, {versions}"]
+    with tempfile.TemporaryDirectory(prefix="superopt-scale-") as name:
+        folder = Path(name)
+        for show in (lambda: round_trip(folder), help_time, lambda: memory(folder, given.bytes)):
+            lines += (found := show())
+            print(*found, sep="\n", flush=True)
     if given.save:
         RESULT.parent.mkdir(exist_ok=True)
         RESULT.write_text("\n".join(lines) + "\n")

@@ -21,6 +21,7 @@ from superopt.engine.job import EVENT, BenchJob, CheckJob, Done, Failed, Known, 
 from superopt.errors import LimitHit, SuperoptError, WorkerDied
 
 POLL_SECONDS = 0.1
+UNLIMITED = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,24 @@ class Watched:
 
 
 def default_memory_limit() -> int:
-    """Nine tenths of what the machine can give without swapping."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024 * 9 // 10
-    return 1 << 62
+    """Nine tenths of what the machine, or the container we are in, can give without swapping."""
+    return min(_available(Path("/proc/meminfo")), _allowed(Path("/sys/fs/cgroup"))) * 9 // 10
+
+
+def _available(meminfo: Path) -> int:
+    with contextlib.suppress(OSError):
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return UNLIMITED
+
+
+def _allowed(group: Path) -> int:
+    """What is left of the control group's limit; a container has one where it was started with one."""
+    with contextlib.suppress(OSError, ValueError):  # no such file, or `max`
+        limit = int((group / "memory.max").read_text())
+        return max(0, limit - int((group / "memory.current").read_text()))
+    return UNLIMITED
 
 
 def run_job(

@@ -125,10 +125,12 @@ ZERO, ONE = Number(Fraction(0)), Number(Fraction(1))
 
 
 def lift(value: Operand) -> Element:
-    """A number or size as an element; floats are taken for exactly the binary number they are."""
+    """A number or size as an element. A float is taken for the decimal it prints as: 0.1 is one tenth."""
     if isinstance(value, Element):
         return value
-    return Size(value) if isinstance(value, Poly) else Number(Fraction(value))
+    if isinstance(value, Poly):
+        return Size(value)
+    return Number(Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value))
 
 
 def add(a: Element, b: Element) -> Element:

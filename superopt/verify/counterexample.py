@@ -130,12 +130,13 @@ def _try(
 
 
 def _difference(left: Tensor, right: Tensor, values: Mapping[str, Array]) -> str | None:
+    """Where neither side is a number (a division by zero), they do not differ."""
     if tuple(left.shape) != tuple(right.shape):
         return f" has shape {list(left.shape)} on the left and {list(right.shape)} on the right"
     a, b = evaluate(left, values, Reals()), evaluate(right, values, Reals())
     scale = 1.0 + max(float(np.max(np.abs(x[np.isfinite(x)]), initial=0.0)) for x in (a, b))
     with np.errstate(invalid="ignore"):
-        same = (np.abs(a - b) <= TOLERANCE * scale) | (a == b) | (np.isnan(a) & np.isnan(b))
+        same = (np.abs(a - b) <= TOLERANCE * scale) | (~np.isfinite(a) & ~np.isfinite(b))
     if np.all(same):
         return None
     place = tuple(int(k) for k in np.argwhere(~same)[0])

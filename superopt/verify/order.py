@@ -124,7 +124,11 @@ class _Reals:
                 and all(self.facts.equal(i, j) for i, j in zip(a.indices, b.indices, strict=True))
             )
         one = Fraction(1)
-        return type(a) is type(b) and self.same((Term(one, factors=(a,)),), (Term(one, factors=(b,)),))
+        return (
+            isinstance(a, CallFactor)
+            and isinstance(b, CallFactor)
+            and self.same((Term(one, factors=(a,)),), (Term(one, factors=(b,)),))
+        )
 
 
 def _number(value: Fraction) -> Any:

@@ -206,10 +206,10 @@ def _simplify_factor(factor: Factor, facts: Facts) -> Sum:
     if isinstance(factor, AccessFactor):
         return _alone(factor)
     if isinstance(factor, ExtremeFactor):
-        simpler = tuple(
+        simpler = [
             Alternative(a.bound, a.domain, simplify(a.value, facts.and_(*a.domain))) for a in factor.alternatives
-        )
-        return _alone(ExtremeFactor(_distinct(simpler)))
+        ]
+        return _extreme(tuple(_without_unused(a, facts) for a in simpler))
     arguments = tuple(simplify(a, facts) for a in factor.arguments)
     if factor.function == "reciprocal":
         return reciprocal(arguments[0], facts)
@@ -233,6 +233,47 @@ def _number(terms: Sum) -> Fraction | None:
         return Fraction(0)
     t = terms[0]
     return t.coefficient if len(terms) == 1 and not (t.scale or t.bound or t.domain or t.factors) else None
+
+
+def _extreme(alternatives: tuple[Alternative, ...]) -> Sum:
+    """max(c·a + t, c·b + t) = c·max(a, b) + t, for a number c > 0 and whatever t no alternative's variables reach."""
+    shared = _shared_terms(alternatives)
+    keys = {term_key(t) for t in shared}
+    rest = [tuple(t for t in a.value if term_key(t) not in keys) for a in alternatives]
+    numbers = [t.coefficient for value in rest for t in value]
+    content = Fraction(1)
+    if numbers:
+        content = Fraction(math.gcd(*(n.numerator for n in numbers)), math.lcm(*(n.denominator for n in numbers)))
+    scaled = tuple(
+        Alternative(a.bound, a.domain, times(value, 1 / content)) for a, value in zip(alternatives, rest, strict=True)
+    )
+    return (*times(_alone(ExtremeFactor(_distinct(scaled))), content), *shared)
+
+
+def _without_unused(alternative: Alternative, facts: Facts) -> Alternative:
+    """A variable that the value does not mention says only that its range is not empty."""
+    for variable in alternative.bound:
+        about = [c for c in alternative.domain if variable in symbols_of_condition(c)]
+        extent = _extent(variable, about)
+        if variable in symbols_of(alternative.value) or extent is None or not facts.entails(extent >= 1):
+            continue
+        fewer = tuple(v for v in alternative.bound if v != variable)
+        rest = tuple(c for c in alternative.domain if c not in about)
+        return _without_unused(Alternative(fewer, rest, alternative.value), facts)
+    return alternative
+
+
+def _shared_terms(alternatives: tuple[Alternative, ...]) -> Sum:
+    """Terms that all alternatives have in common and that mention none of their variables."""
+    shared: dict[str, Term] | None = None
+    for a in alternatives:
+        own = {
+            f"{t.coefficient} {term_key(t)}": t
+            for t in a.value
+            if not t.domain and not t.bound and symbols_of((t,)).isdisjoint(a.bound)
+        }
+        shared = own if shared is None else {k: t for k, t in shared.items() if k in own}
+    return tuple((shared or {}).values())
 
 
 def _distinct(alternatives: tuple[Alternative, ...]) -> tuple[Alternative, ...]:

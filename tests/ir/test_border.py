@@ -100,7 +100,7 @@ def test_unusual_models_come_back(body: str) -> None:
 
 
 def test_custom_domains_functions_and_sparse_constants_come_back() -> None:
-    proto = model("g (float[2] x) => (float[2] y) { z = my::Op(x) y = my::F(z) }", imports=', "my" : 1')
+    proto = model("g (float[2] x) => (float[2] y) { z = my.Op(x) y = my.F(z) }", imports=', "my" : 1')
     function = helper.make_function("my", "F", ["a"], ["b"], [helper.make_node("Relu", ["a"], ["b"])], [])
     proto.functions.append(function)
     values, indices = (numpy_helper.from_array(np.array([1], t), n) for t, n in ((np.float32, "w"), (np.int64, "")))
