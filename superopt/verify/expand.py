@@ -26,9 +26,9 @@ from superopt.verify.terms import (
     Alternative,
     CallFactor,
     ExtremeFactor,
-    Factor,
     Sum,
     Term,
+    alone,
     constant,
     multiply,
     of_size,
@@ -146,16 +146,12 @@ def _within_all(terms: Sum, guard: tuple[Condition, ...]) -> Sum:
 def apply(function: str, arguments: list[Sum]) -> Sum:
     """A function of sums, in terms of the few functions the prover knows."""
     if function == "max":
-        return _factor(ExtremeFactor(tuple(a for value in arguments for a in _alternatives((), (), value))))
+        return alone(ExtremeFactor(tuple(a for value in arguments for a in _alternatives((), (), value))))
     if function == "min":
         return times(apply("max", [times(a, MINUS) for a in arguments]), MINUS)
     if function == "abs":
         return apply("max", [arguments[0], times(arguments[0], MINUS)])
-    return _factor(CallFactor(function, tuple(arguments)))
-
-
-def _factor(factor: Factor) -> Sum:
-    return (Term(Fraction(1), factors=(factor,)),)
+    return alone(CallFactor(function, tuple(arguments)))
 
 
 def cases(terms: Sum, facts: Facts) -> list[tuple[tuple[Condition, ...], Sum]]:

@@ -15,26 +15,29 @@ from fractions import Fraction
 
 from superopt.ops.condition import AtLeastZero, Condition, Zero
 from superopt.ops.element import fresh
-from superopt.ops.index import Atom, Index, Poly, Quotient, Symbol, atoms_of, divide_terms, same
-from superopt.verify.canonical import sum_key, term_key
+from superopt.ops.index import Index, Poly, Quotient, Symbol, atoms_of, divide_terms, same
+from superopt.verify.canonical import term_key
+from superopt.verify.extremes import extreme, without_unused
 from superopt.verify.facts import Facts
+from superopt.verify.ranges import extent_of
+from superopt.verify.reciprocals import reciprocal
 from superopt.verify.terms import (
     AccessFactor,
     Alternative,
     CallFactor,
     ExtremeFactor,
     Factor,
-    Scale,
     Sum,
     Term,
+    alone,
     multiply,
+    number_of,
     of_size,
     renamed,
     replace,
     symbols_of,
     symbols_of_condition,
     symbols_of_factor,
-    times,
 )
 
 MINUS = Fraction(-1)
@@ -153,7 +156,7 @@ def _count_unused(term: Term, facts: Facts) -> Sum | None:
         if any(variable in symbols_of_factor(f) for f in term.factors):
             continue
         about = [c for c in term.domain if variable in symbols_of_condition(c)]
-        extent = _extent(variable, about)
+        extent = extent_of(variable, about)
         if extent is None or not facts.entails(extent >= 0):
             continue
         rest = Term(
@@ -162,19 +165,6 @@ def _count_unused(term: Term, facts: Facts) -> Sum | None:
         )  # fmt: skip
         return multiply(of_size(extent), (rest,))
     return None
-
-
-def _extent(variable: Symbol, about: list[Condition]) -> Index | None:
-    """E, where the conditions on the variable are 0 ≤ k and k ≤ E − 1 and no others."""
-    k = Poly({(variable,): 1})
-    if len(about) != 2 or not all(isinstance(c, AtLeastZero) for c in about):
-        return None
-    indices = [c.index for c in about if isinstance(c, AtLeastZero)]
-    if not any(same(i, k) for i in indices):
-        return None
-    other = indices[1] if same(indices[0], k) else indices[0]
-    extent = other + k + 1
-    return None if variable in atoms_of(extent) else extent
 
 
 def _simplify_factors(term: Term, facts: Facts) -> Sum:
@@ -204,162 +194,20 @@ def _simplify_factors(term: Term, facts: Facts) -> Sum:
 
 def _simplify_factor(factor: Factor, facts: Facts) -> Sum:
     if isinstance(factor, AccessFactor):
-        return _alone(factor)
+        return alone(factor)
     if isinstance(factor, ExtremeFactor):
         simpler = [
             Alternative(a.bound, a.domain, simplify(a.value, facts.and_(*a.domain))) for a in factor.alternatives
         ]
-        return _extreme(tuple(_without_unused(a, facts) for a in simpler))
+        return extreme(tuple(without_unused(a, facts) for a in simpler))
     arguments = tuple(simplify(a, facts) for a in factor.arguments)
     if factor.function == "reciprocal":
         return reciprocal(arguments[0], facts)
-    number = _number(arguments[0]) if len(arguments) == 1 else None
+    number = number_of(arguments[0]) if len(arguments) == 1 else None
     if factor.function == "sqrt" and number is not None and number >= 0:
         root = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
         if root * root == number:
             return (Term(root),)
     if factor.function == "log" and number == 1:
         return ()
-    return _alone(CallFactor(factor.function, arguments))
-
-
-def _alone(factor: Factor) -> Sum:
-    return (Term(Fraction(1), factors=(factor,)),)
-
-
-def _number(terms: Sum) -> Fraction | None:
-    """The number that a sum is, if it is one."""
-    if not terms:
-        return Fraction(0)
-    t = terms[0]
-    return t.coefficient if len(terms) == 1 and not (t.scale or t.bound or t.domain or t.factors) else None
-
-
-def _extreme(alternatives: tuple[Alternative, ...]) -> Sum:
-    """max(c·a + t, c·b + t) = c·max(a, b) + t, for a number c > 0 and whatever t no alternative's variables reach."""
-    shared = _shared_terms(alternatives)
-    keys = {term_key(t) for t in shared}
-    rest = [tuple(t for t in a.value if term_key(t) not in keys) for a in alternatives]
-    numbers = [t.coefficient for value in rest for t in value]
-    content = Fraction(1)
-    if numbers:
-        content = Fraction(math.gcd(*(n.numerator for n in numbers)), math.lcm(*(n.denominator for n in numbers)))
-    scaled = tuple(
-        Alternative(a.bound, a.domain, times(value, 1 / content)) for a, value in zip(alternatives, rest, strict=True)
-    )
-    return (*times(_alone(ExtremeFactor(_distinct(scaled))), content), *shared)
-
-
-def _without_unused(alternative: Alternative, facts: Facts) -> Alternative:
-    """A variable that the value does not mention says only that its range is not empty."""
-    for variable in alternative.bound:
-        about = [c for c in alternative.domain if variable in symbols_of_condition(c)]
-        extent = _extent(variable, about)
-        if variable in symbols_of(alternative.value) or extent is None or not facts.entails(extent >= 1):
-            continue
-        fewer = tuple(v for v in alternative.bound if v != variable)
-        rest = tuple(c for c in alternative.domain if c not in about)
-        return _without_unused(Alternative(fewer, rest, alternative.value), facts)
-    return alternative
-
-
-def _shared_terms(alternatives: tuple[Alternative, ...]) -> Sum:
-    """Terms that all alternatives have in common and that mention none of their variables."""
-    shared: dict[str, Term] | None = None
-    for a in alternatives:
-        own = {
-            f"{t.coefficient} {term_key(t)}": t
-            for t in a.value
-            if not t.domain and not t.bound and symbols_of((t,)).isdisjoint(a.bound)
-        }
-        shared = own if shared is None else {k: t for k, t in shared.items() if k in own}
-    return tuple((shared or {}).values())
-
-
-def _distinct(alternatives: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
-    """max(a, a) = a."""
-    unique: dict[str, Alternative] = {}
-    for a in alternatives:
-        key = "|".join((str(a.bound), " & ".join(sorted(map(str, a.domain))), sum_key(a.value)))
-        unique.setdefault(key, a)
-    return tuple(unique.values())
-
-
-def reciprocal(terms: Sum, facts: Facts) -> Sum:
-    """1 over a sum, with everything positive that can be taken out of it taken out."""
-    if len(terms) == 1 and not terms[0].bound and not terms[0].domain:
-        whole = _inverted(terms[0], facts)
-        if whole is not None:
-            return whole
-    coefficient, scale = _content(terms, facts)
-    upside_down = tuple((atom, -e) for atom, e in scale)
-    rest, shift = _exponential_content(times(terms, 1 / coefficient, upside_down))
-    outside: Sum = (Term(1 / coefficient, upside_down),)
-    if shift:
-        outside = multiply(outside, _alone(CallFactor("exp", (times(shift, MINUS),))))
-    if _number(rest) == 1:
-        return outside
-    return multiply(outside, _alone(CallFactor("reciprocal", (rest,))))
-
-
-def _inverted(term: Term, facts: Facts) -> Sum | None:
-    """1 over one product, where every factor has a reciprocal of its own: sizes, e^a, and 1/a."""
-    if not all(_is_positive(atom, facts) for atom, _ in term.scale):
-        return None
-    result: Sum = (Term(1 / term.coefficient, tuple((atom, -e) for atom, e in term.scale)),)
-    for factor in term.factors:
-        if not isinstance(factor, CallFactor):
-            return None
-        if factor.function == "exp":
-            result = multiply(result, _alone(CallFactor("exp", (times(factor.arguments[0], MINUS),))))
-        elif factor.function == "reciprocal":
-            result = multiply(result, factor.arguments[0])
-        else:
-            return None
-    return result
-
-
-def _is_positive(atom: Atom, facts: Facts) -> bool:
-    return facts.entails(Poly({(atom,): 1}) >= 1)
-
-
-def _content(terms: Sum, facts: Facts) -> tuple[Fraction, Scale]:
-    """The greatest positive number and the positive sizes that every term has as a factor."""
-    if not terms:
-        return Fraction(1), ()
-    numerator = math.gcd(*(t.coefficient.numerator for t in terms))
-    denominator = math.lcm(*(t.coefficient.denominator for t in terms))
-    shared = dict(terms[0].scale)
-    for t in terms[1:]:
-        exponents = dict(t.scale)
-        shared = {a: e for a, e in shared.items() if exponents.get(a) == e}
-    positive = [(a, e) for a, e in shared.items() if _is_positive(a, facts)]
-    return Fraction(numerator, denominator), tuple(sorted(positive, key=lambda pair: pair[0].key))
-
-
-def _exponential_content(terms: Sum) -> tuple[Sum, Sum]:
-    """(rest, a) with terms = e^a · rest, where `a` is what all exponents share and no inner sum reaches."""
-    parts: list[tuple[Sum, Sum]] = []
-    if not terms:
-        return terms, ()
-    for t in terms:
-        powers = [f for f in t.factors if isinstance(f, CallFactor) and f.function == "exp"]
-        if len(powers) != 1:
-            return terms, ()
-        inner, outer = _by_dependence(powers[0].arguments[0], t.bound)
-        parts.append((inner, outer))
-    shared = parts[0][1]
-    if not shared or any(sum_key(outer) != sum_key(shared) for _, outer in parts):
-        return terms, ()
-    rest: list[Term] = []
-    for t, (inner, _) in zip(terms, parts, strict=True):
-        kept = tuple(f for f in t.factors if not (isinstance(f, CallFactor) and f.function == "exp"))
-        rest.append(with_fields(t, factors=(*kept, CallFactor("exp", (inner,))) if inner else kept))
-    return tuple(rest), shared
-
-
-def _by_dependence(terms: Sum, bound: tuple[Symbol, ...]) -> tuple[Sum, Sum]:
-    """Terms that mention the bound variables, and those that do not."""
-    inner = tuple(t for t in terms if not symbols_of((t,)).isdisjoint(bound))
-    outer = tuple(t for t in terms if symbols_of((t,)).isdisjoint(bound))
-    return inner, outer
+    return alone(CallFactor(factor.function, arguments))

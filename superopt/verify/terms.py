@@ -71,6 +71,18 @@ def constant(value: Fraction) -> Sum:
     return (Term(value),) if value else ()
 
 
+def alone(factor: Factor) -> Sum:
+    return (Term(Fraction(1), factors=(factor,)),)
+
+
+def number_of(terms: Sum) -> Fraction | None:
+    """The number that a sum is, if it is one."""
+    if not terms:
+        return Fraction(0)
+    t = terms[0]
+    return t.coefficient if len(terms) == 1 and not (t.scale or t.bound or t.domain or t.factors) else None
+
+
 def of_size(index: Index) -> Sum:
     """A size as a number."""
     return tuple(Term(Fraction(c), scale_of(m)) for m, c in terms_of(index).items())

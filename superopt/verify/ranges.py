@@ -1,0 +1,19 @@
+"""Ranges of bound variables, read off from a domain."""
+
+from __future__ import annotations
+
+from superopt.ops.condition import AtLeastZero, Condition
+from superopt.ops.index import Index, Poly, Symbol, atoms_of, same
+
+
+def extent_of(variable: Symbol, about: list[Condition]) -> Index | None:
+    """E, where the conditions on the variable are 0 ≤ k and k ≤ E − 1 and no others."""
+    k = Poly({(variable,): 1})
+    if len(about) != 2 or not all(isinstance(c, AtLeastZero) for c in about):
+        return None
+    indices = [c.index for c in about if isinstance(c, AtLeastZero)]
+    if not any(same(i, k) for i in indices):
+        return None
+    other = indices[1] if same(indices[0], k) else indices[0]
+    extent = other + k + 1
+    return None if variable in atoms_of(extent) else extent
