@@ -80,7 +80,7 @@ def _limits(options: Options) -> Limits:
 
 def _refuse_bad_report(arguments: argparse.Namespace) -> None:
     """Before the work, not after it; and never over a model."""
-    report: Path | None = arguments.report
+    report: Path | None = getattr(arguments, "report", None)
     if report is None:
         return
     given = vars(arguments)

@@ -17,8 +17,9 @@ from superopt.ops.registry import Registry
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
 
-TRIES = 150
-WANTED = 24
+FEW, MANY = 6, 60
+"""Instances tried for each number of axes: before a proof, and when it has failed."""
+TRIES_FOR_EACH = 25
 TOLERANCE = 1e-7
 MOST_ELEMENTS = 1 << 18
 
@@ -67,16 +68,16 @@ def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return rng.standard_normal(shape) * 2
 
 
-def find_counterexample(rule: Rule, registry: Registry, *, seed: int = 0, poison: bool = False) -> str | None:
+def find_counterexample(
+    rule: Rule, registry: Registry, *, wanted: int = MANY, seed: int = 0, poison: bool = False
+) -> str | None:
     """Sizes, attributes and values at which the sides differ, in words; None where none was found.
 
     With `poison` one element of one input is NaN, and only what the right side loses of it counts.
     """
-    said = 0
     for ranks in block_ranks(rule):
-        for attempt in range(TRIES * 4):
-            if said >= WANTED * (1 + len(rule.blocks)) and attempt >= TRIES // 4:
-                break
+        said = 0
+        for attempt in range(wanted * TRIES_FOR_EACH):
             rng = np.random.default_rng([seed, attempt, *ranks.values()])
             try:
                 found = _try(rule, registry, ranks, rng, poison)
@@ -85,6 +86,8 @@ def find_counterexample(rule: Rule, registry: Registry, *, seed: int = 0, poison
             if found is not None:
                 return found
             said += 1
+            if said == wanted:
+                break
     return None
 
 

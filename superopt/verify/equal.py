@@ -14,7 +14,8 @@ from fractions import Fraction
 from itertools import permutations
 
 from superopt.ops.condition import Condition
-from superopt.ops.index import Index, Poly, Symbol, Values, atoms_of, substitute, terms_of
+from superopt.ops.index import Index, Poly, Quotient, Symbol, Values, atoms_of, substitute, terms_of
+from superopt.verify.denominators import cleared_of_denominator
 from superopt.verify.facts import Facts, count_is_zero, same_union
 from superopt.verify.order import equal_by_order
 from superopt.verify.simplify import collect, simplify
@@ -29,16 +30,47 @@ from superopt.verify.terms import (
     replace_domain,
     replace_factor,
     replace_sum,
+    symbols_of,
     times,
 )
 
 MOST_PAIRINGS = 400
+MOST_VALUES = 4
+CLEARED = 3
+"""Denominators that are multiplied out, at most."""
 MINUS = Fraction(-1)
 
 
 def equal(a: Sum, b: Sum, facts: Facts) -> bool:
     """Whether two sums have one value wherever the facts hold. "No" means that no proof was found."""
-    terms = list(collect(simplify(a, facts) + times(simplify(b, facts), MINUS)))
+    return _is_zero(collect(simplify(a, facts) + times(simplify(b, facts), MINUS)), facts, CLEARED)
+
+
+def equal_in_cases(a: Sum, b: Sum, facts: Facts) -> bool:
+    """As `equal`; where a quotient of free symbols has few possible values, each in turn."""
+    if equal(a, b, facts):
+        return True
+    bound = {v for t in (*a, *b) for v in t.bound}
+    for quotient in sorted((q for q in symbols_of((*a, *b)) if isinstance(q, Quotient)), key=str):
+        number, divisor = quotient.number, quotient.divisor
+        if not atoms_of(Poly({(quotient,): 1})).isdisjoint(bound) or not facts.entails(number >= 0):
+            continue
+        for count in range(2, MOST_VALUES + 1):
+            if facts.entails(number < divisor * count):
+                ranges = [facts.and_(number >= divisor * m, number < divisor * (m + 1)) for m in range(count)]
+                return all(f.contradictory or equal_in_cases(a, b, f) for f in ranges)
+    return False
+
+
+def _is_zero(terms: Sum, facts: Facts, rounds: int) -> bool:
+    if _cancel(list(terms), facts):
+        return True
+    cleared = cleared_of_denominator(terms, facts) if rounds else None
+    return cleared is not None and _is_zero(collect(simplify(cleared, facts)), facts, rounds - 1)
+
+
+def _cancel(terms: list[Term], facts: Facts) -> bool:
+    """Whether the terms fall into groups that vanish."""
     left: list[Term] = []
     while terms:
         reference, *others = terms

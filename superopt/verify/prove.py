@@ -15,8 +15,8 @@ from superopt.ops.registry import Registry
 from superopt.ops.symbols import Symbols
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
-from superopt.verify.counterexample import find_counterexample
-from superopt.verify.equal import equal
+from superopt.verify.counterexample import FEW, MANY, find_counterexample
+from superopt.verify.equal import equal_in_cases
 from superopt.verify.expand import Inexpressible, expand
 from superopt.verify.facts import Facts
 from superopt.verify.paths import Path, TooManyPaths, explore
@@ -84,12 +84,27 @@ def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples:
     def took() -> float:
         return time.monotonic() - started
 
-    example = find_counterexample(rule, registry) if examples else None
-    if example is not None:
-        return Verdict("refuted", example, 0, took())
-    lost = find_counterexample(rule, registry, poison=True) if examples and not rule.finite else None
-    if lost is not None:
-        return Verdict("refuted", f"true for numbers only, `where finite` is missing: {lost}", 0, took())
+    if examples:
+        example = find_counterexample(rule, registry, wanted=FEW)
+        if example is not None:
+            return Verdict("refuted", example, 0, took())
+        lost = None if rule.finite else find_counterexample(rule, registry, wanted=FEW, poison=True)
+        if lost is not None:
+            return Verdict("refuted", f"true for numbers only, `where finite` is missing: {lost}", 0, took())
+    verdict = _proof(rule, registry, started, seconds)
+    if examples and verdict.status == "unknown":
+        example = find_counterexample(rule, registry, wanted=MANY, seed=1)
+        if example is not None:
+            return Verdict("refuted", example, verdict.cases, took())
+    return verdict
+
+
+def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Verdict:
+    """By cases: proved when all of them are, and at least one can occur."""
+
+    def took() -> float:
+        return time.monotonic() - started
+
     proved = unwitnessed = 0
     try:
         for ranks in block_ranks(rule):
@@ -146,7 +161,7 @@ def _prove_equal(name: str, left: Tensor, right: Tensor, path: Path) -> None:
     before = path.facts
     path.assume(*bounds)
     facts = path.facts
-    if not equal(expand(left[place], facts), expand(right[place], facts), facts):
+    if not equal_in_cases(expand(left[place], facts), expand(right[place], facts), facts):
         raise _Failed(f"{name} could not be proved equal{_where(path)}")
     path.facts = before
 

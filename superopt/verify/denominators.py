@@ -1,0 +1,58 @@
+"""A sum is zero exactly where it is zero after multiplying with something positive: a denominator, say."""
+
+from __future__ import annotations
+
+from dataclasses import replace as with_fields
+
+from superopt.ops.index import Poly
+from superopt.verify.canonical import sum_key
+from superopt.verify.facts import Facts
+from superopt.verify.terms import CallFactor, Factor, Sum, Term, multiply, renamed, symbols_of
+
+
+def cleared_of_denominator(terms: Sum, facts: Facts) -> Sum | None:
+    """The sum times one of its denominators that is positive whatever the inputs; None where there is none."""
+    for t in terms:
+        for factor in t.factors:
+            below = _below(factor)
+            if below is not None and symbols_of(below).isdisjoint(t.bound) and is_positive(below, facts):
+                return _times(terms, below)
+    return None
+
+
+def _below(factor: Factor) -> Sum | None:
+    """The denominator, where the factor is 1 over one."""
+    is_reciprocal = isinstance(factor, CallFactor) and factor.function == "reciprocal"
+    return factor.arguments[0] if is_reciprocal else None
+
+
+def _times(terms: Sum, denominator: Sum) -> Sum:
+    key = sum_key(denominator)
+    found: list[Term] = []
+    for t in terms:
+        here = next((f for f in t.factors if (below := _below(f)) is not None and sum_key(below) == key), None)
+        if here is not None:
+            found.append(with_fields(t, factors=tuple(f for f in t.factors if f is not here)))
+        else:
+            found += multiply((t,), tuple(map(renamed, denominator)))
+    return tuple(found)
+
+
+def is_positive(terms: Sum, facts: Facts) -> bool:
+    """Above zero for all inputs: nothing in it is negative, and something in it is positive everywhere."""
+    return all(_not_negative(t, facts) for t in terms) and any(
+        not t.domain and not t.bound and all(_is_positive_factor(f, facts) for f in t.factors) for t in terms
+    )
+
+
+def _not_negative(t: Term, facts: Facts) -> bool:
+    sizes = all(facts.entails(Poly({(atom,): 1}) >= 1) for atom, _ in t.scale)
+    return t.coefficient > 0 and sizes and all(_is_positive_factor(f, facts) for f in t.factors)
+
+
+def _is_positive_factor(factor: Factor, facts: Facts) -> bool:
+    if not isinstance(factor, CallFactor):
+        return False
+    if factor.function == "exp":
+        return True
+    return factor.function == "reciprocal" and is_positive(factor.arguments[0], facts)
