@@ -22,8 +22,9 @@ def cleared_of_denominator(terms: Sum, facts: Facts) -> Sum | None:
 
 def _below(factor: Factor) -> Sum | None:
     """The denominator, where the factor is 1 over one."""
-    is_reciprocal = isinstance(factor, CallFactor) and factor.function == "reciprocal"
-    return factor.arguments[0] if is_reciprocal else None
+    if isinstance(factor, CallFactor) and factor.function == "reciprocal":
+        return factor.arguments[0]
+    return None
 
 
 def _times(terms: Sum, denominator: Sum) -> Sum:

@@ -15,7 +15,7 @@ from superopt.ops.registry import Registry
 from superopt.ops.symbols import Symbols
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
-from superopt.verify.counterexample import FEW, MANY, find_counterexample
+from superopt.verify.counterexample import FEW, MANY, find_counterexample, find_lost_nan
 from superopt.verify.equal import equal_in_cases
 from superopt.verify.expand import Inexpressible, expand
 from superopt.verify.facts import Facts
@@ -88,7 +88,7 @@ def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples:
         example = find_counterexample(rule, registry, wanted=FEW)
         if example is not None:
             return Verdict("refuted", example, 0, took())
-        lost = None if rule.finite else find_counterexample(rule, registry, wanted=FEW, poison=True)
+        lost = None if rule.finite else find_lost_nan(rule, registry)
         if lost is not None:
             return Verdict("refuted", f"true for numbers only, `where finite` is missing: {lost}", 0, took())
     verdict = _proof(rule, registry, started, seconds)

@@ -1,0 +1,135 @@
+"""A rule at small random sizes and values, evaluated step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from superopt.ops.condition import Condition
+from superopt.ops.domains import Reals
+from superopt.ops.element import Access
+from superopt.ops.evaluate import Array, Unsupported, evaluate, sized
+from superopt.ops.formula import Illegal, NotCovered, Tensor
+from superopt.ops.registry import Registry
+from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
+from superopt.rewrite.rule import Rule
+
+TRIES_FOR_EACH = 25
+MOST_ELEMENTS = 1 << 18
+
+
+class Skip(Exception):
+    """This draw says nothing."""
+
+
+@dataclass
+class Numbers:
+    """Unknowns as random numbers."""
+
+    rng: np.random.Generator
+    values: dict[str, Array]
+    drawn: dict[str, Any]
+
+    def positive(self, name: str) -> int:
+        self.drawn[name] = int(self.rng.integers(1, 5))
+        return self.drawn[name]
+
+    def natural(self, name: str) -> int:
+        self.drawn[name] = int(self.rng.integers(0, 4))
+        return self.drawn[name]
+
+    def real(self, name: str) -> Any:
+        self.values[name] = np.asarray(draw(self.rng, ()))
+        self.drawn[name] = float(self.values[name])
+        return Access(name, ())
+
+    def choose(self, count: int) -> int:
+        return int(self.rng.integers(count))
+
+    def assume(self, condition: Condition | bool) -> None:
+        if not condition:
+            raise Impossible("drawn otherwise")
+
+    def assume_real(self, fact: RealFact) -> None:
+        if not fact.holds(float(self.values[fact.name])):
+            raise Impossible("drawn otherwise")
+
+
+def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Integers show order and zeros, fractions everything else."""
+    if rng.random() < 0.5:
+        return rng.integers(-3, 4, shape).astype(np.float64)
+    return rng.standard_normal(shape) * 2
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A rule whose left side is legal for these numbers."""
+
+    program: Program
+    numbers: Numbers
+    left: dict[str, Tensor]
+
+    @property
+    def sizes(self) -> str:
+        return ", ".join(f"{k}={v}" for k, v in self.numbers.drawn.items())
+
+    def right(self) -> dict[str, Tensor]:
+        """Raises `Illegal` where the right side is not legal."""
+        return self.program.run(self.program.rule.right)
+
+    def value(self, tensor: Tensor) -> Array:
+        return evaluate(tensor, self.numbers.values, Reals())
+
+
+def instances(
+    rule: Rule, registry: Registry, *, wanted: int, seed: int = 0, poisoned: str | None = None
+) -> Iterator[Instance]:
+    """Instances for each number of axes of the rule's blocks, `wanted` of each where that many are found.
+
+    `poisoned` names an input that gets a NaN in one place.
+    """
+    for ranks in block_ranks(rule):
+        found = 0
+        for attempt in range(wanted * TRIES_FOR_EACH):
+            rng = np.random.default_rng([seed, attempt, *ranks.values()])
+            try:
+                yield _instance(rule, registry, ranks, rng, poisoned)
+            except (Skip, Impossible, Unsupported, Illegal, NotCovered):
+                continue
+            found += 1
+            if found == wanted:
+                break
+
+
+def _instance(
+    rule: Rule, registry: Registry, ranks: Mapping[str, int], rng: np.random.Generator, poisoned: str | None
+) -> Instance:
+    numbers = Numbers(rng, {}, {})
+    values = numbers.values
+
+    def keep(name: str, tensor: Tensor) -> Tensor:
+        shape = tuple(int(n) for n in tensor.shape)  # pyright: ignore[reportArgumentType]
+        if any(n < 0 for n in shape) or np.prod(shape, dtype=np.int64) > MOST_ELEMENTS:
+            raise Skip
+        if tensor.rank == 0 and not name:
+            return tensor
+        key = f"{name}#{len(values)}"
+        values[key] = evaluate(tensor, values, Reals())
+        return sized(shape, key)
+
+    program = Program(rule, registry, numbers, keep)
+    program.start(ranks)
+    for given in rule.given:
+        if given.kind in ("tensor", "bool"):
+            shape = tuple(int(n) for n in program.inputs[given.name].shape)  # pyright: ignore[reportArgumentType]
+            drawn = draw(rng, shape)
+            values[given.name] = (drawn > 0).astype(np.float64) if given.kind == "bool" else drawn
+    if poisoned is not None:
+        if not values[poisoned].size:
+            raise Skip
+        values[poisoned].flat[int(rng.integers(values[poisoned].size))] = np.nan
+    return Instance(program, numbers, program.run(rule.left))
