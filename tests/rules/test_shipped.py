@@ -1,4 +1,4 @@
-"""Rules that ship are proved as they stand, a sample is proved again, and what is wrong elsewhere is not proved here."""
+"""Rules that ship are proved as they stand, a sample is proved again, and no broken rule is proved."""
 
 from __future__ import annotations
 
