@@ -77,13 +77,13 @@ def write_inputs(subject: Subject, path: Path) -> None:
     np.savez(path, **inputs)  # pyright: ignore[reportArgumentType]
 
 
-def optimize(subject: Subject, target: str, timeout: float) -> Run:
+def optimize(subject: Subject, target: str, budget: float, timeout: float) -> Run:
     """One `superopt optimize`, in a folder of its own that is gone afterwards."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         command = [str(Path(sysconfig.get_path("scripts")) / "superopt"), "optimize", str(subject.path)]
         command += ["-o", str(folder / "out.onnx"), "--report", str(folder / "report.json"), "--quiet"]
-        command += ["--target", target]
+        command += ["--target", target, "--budget", str(budget)]
         for input_name, shape in subject.shapes.items():
             command += ["--shape", f"{input_name}={','.join(map(str, shape))}"]
         if subject.values:
@@ -156,6 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", action="append", type=Path, default=[], metavar="DIR", help="also every .onnx here")
     parser.add_argument("--only", default="", metavar="REGEX", help="only models whose name matches")
     parser.add_argument("--target", default="auto", choices=("auto", "cpu", "cuda"))
+    parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", help="for timing one model")
     parser.add_argument("--timeout", type=float, default=900.0, metavar="SECONDS", help="for one model")
     parser.add_argument("--save", action="store_true", help="write the table to results/foundation-TARGET.txt")
     options = parser.parse_args(arguments)
@@ -165,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     runs: list[Run] = []
     for subject in wanted:
-        runs.append(optimize(subject, options.target, options.timeout))
+        runs.append(optimize(subject, options.target, options.budget, options.timeout))
         print("  ".join(row(runs[-1])), file=sys.stderr, flush=True)
     text = table(runs) + "\n"
     environments = [r.report.environment for r in runs if r.report]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +18,9 @@ from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import load_rules, proved, rewrite_proofs, rule_files, state
 from superopt.rewrite.text import format_rule
+
+WRITE_EVERY = 30.0
+"""Seconds of proving that an interruption may cost."""
 
 
 def run_rules(arguments: argparse.Namespace, console: Console) -> int:
@@ -80,6 +84,7 @@ def _verify(arguments: argparse.Namespace, rules: list[Rule], registry: Registry
     wanted = rules if arguments.all else [r for r in rules if state(r, registry) != "proved"]
     done: dict[str, Rule] = {r.name: r for r in rules}
     counts: Counter[str] = Counter({"proved": len(rules) - len(wanted)})
+    written = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("proving", total=len(wanted))
@@ -90,6 +95,9 @@ def _verify(arguments: argparse.Namespace, rules: list[Rule], registry: Registry
             print(f"{rule.name:44s} {verdict.status:8s} {verdict.seconds:7.2f} s  {verdict.reason}", flush=True)
             if verdict.status == "proved":
                 done[rule.name] = proved(rule, registry, "unbounded", SOLVER)
+            if not arguments.dry_run and time.monotonic() - written > WRITE_EVERY:
+                _write(done.values())
+                written = time.monotonic()
     if not arguments.dry_run:
         _write(done.values())
     print(", ".join(f"{counts[s]} {s}" for s in ("proved", "refuted", "unknown")))

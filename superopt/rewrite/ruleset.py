@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -66,16 +67,15 @@ def proved(rule: Rule, registry: Registry, verdict: str, solver: str) -> Rule:
 
 def rewrite_proofs(path: Path, rules: Iterable[Rule]) -> None:
     """Put the rules' proof lines into their file and leave everything else of it as it is."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    by_line = {rule.line: rule for rule in rules}
+    by_name = {rule.name: rule for rule in rules}
     out: list[str] = []
     current: Rule | None = None
-    for number, line in enumerate(lines, 1):
-        if number in by_line:
-            current = by_line[number]
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        words = line.split()
+        if line.startswith("rule "):
+            current = by_name.get(words[1])
             out.append(line)
             continue
-        words = line.split()
         if current is not None and words[:1] == ["proof"] and line.startswith(" "):
             continue
         if current is not None and words and words[0] not in ("doc", "origin", "#"):
@@ -83,4 +83,6 @@ def rewrite_proofs(path: Path, rules: Iterable[Rule]) -> None:
                 out.append(f"  proof   {current.proof}")
             current = None
         out.append(line)
-    path.write_text("\n".join(out), encoding="utf-8")
+    staged = path.with_name(f".{path.name}.new")
+    staged.write_text("\n".join(out), encoding="utf-8")
+    os.replace(staged, path)

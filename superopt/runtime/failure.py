@@ -13,6 +13,8 @@ from superopt.runtime.library import errors
 _STATUS = re.compile(r"\[ONNXRuntimeError\] : \d+ : (\w+) : ")
 # "/onnxruntime_src/…/reshape_helper.h:91 onnxruntime::ReshapeHelper::ReshapeHelper(const …&, bool) "
 _SOURCE = re.compile(r"(?:/[\w.\-+]+)+\.(?:cc|h|cu|cuh|cpp|hpp):\d+ (?:[^()\n]*\([^\n]*?\)(?: const)? )?")
+# "… [with ERRTYPE = cudaError; …] CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; hostname=… ; file=…"
+_CUDA = re.compile(r"(CU\w+ failure \d+: .*?) *; *GPU=")
 _BAD_ALLOC = re.compile(r"bad_alloc|bad allocation|failed to allocate memory", re.IGNORECASE)
 
 
@@ -29,6 +31,9 @@ def reason(error: BaseException, model: Path | None = None) -> str:
     text = str(error)
     if isinstance(error, MemoryError) or _BAD_ALLOC.search(text):
         return "out of memory"
+    from_cuda = _CUDA.search(text)
+    if from_cuda is not None:
+        return from_cuda.group(1)
     if model is not None:
         text = text.replace(str(model), model.name)
     text = _SOURCE.sub("", _STATUS.sub("", text))

@@ -52,3 +52,11 @@ def test_errors_become_cannot_run_and_keep_their_cause():
 def test_interruption_passes():
     with pytest.raises(KeyboardInterrupt), translated("opening"):
         raise KeyboardInterrupt
+
+
+def test_what_cuda_says_is_kept_without_what_surrounds_it():
+    said = (
+        "[with ERRTYPE = cudaError; bool THRW = true] CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; "
+        "hostname=vm ; file=/onnxruntime_src/cuda_execution_provider.cc ; line=355 ; expr=cudaSetDevice(info_.device_id);"
+    )
+    assert reason(RuntimeError(said)) == "CUDA failure 100: no CUDA-capable device is detected"
