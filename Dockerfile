@@ -17,6 +17,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY superopt ./superopt
 COPY specs ./specs
 COPY server ./server
+COPY rules ./rules
 # The base image has no compiler: a binary of an older release rather than the newest source.
 RUN pip install --no-cache-dir --prefer-binary ".${EXTRAS}"
 

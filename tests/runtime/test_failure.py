@@ -57,6 +57,6 @@ def test_interruption_passes():
 def test_what_cuda_says_is_kept_without_what_surrounds_it():
     said = (
         "[with ERRTYPE = cudaError; bool THRW = true] CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; "
-        "hostname=vm ; file=/onnxruntime_src/cuda_execution_provider.cc ; line=355 ; expr=cudaSetDevice(info_.device_id);"
+        "hostname=vm ; file=/onnxruntime_src/cuda_execution_provider.cc ; line=355 ; expr=cudaSetDevice();"
     )
     assert reason(RuntimeError(said)) == "CUDA failure 100: no CUDA-capable device is detected"
