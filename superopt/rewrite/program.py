@@ -92,7 +92,10 @@ class Program:
                 known = where.comparison == "==" and side == Name(name) and names_in(other) <= set(self.names)
                 if known and k not in self._assumed:
                     self._assumed.add(k)
-                    self.names[name] = evaluate(other, self.names)
+                    try:
+                        self.names[name] = evaluate(other, self.names)
+                    except ZeroDivisionError:
+                        raise Impossible(str(where)) from None
                     return
         self.names[name] = make()
 
@@ -113,7 +116,10 @@ class Program:
                 self._assume(where)
 
     def _assume(self, where: Where) -> None:
-        left, right = evaluate(where.left, self.names), evaluate(where.right, self.names)
+        try:
+            left, right = evaluate(where.left, self.names), evaluate(where.right, self.names)
+        except ZeroDivisionError:
+            raise Impossible(str(where)) from None
         if isinstance(left, Access) and isinstance(right, int | Fraction):
             self.source.assume_real(RealFact(left.tensor, where.comparison, Fraction(right)))
             return
@@ -123,6 +129,13 @@ class Program:
         if holds is False:
             raise Impossible(str(where))
         self.source.assume(holds)
+
+    def refuse_unused_conditions(self) -> None:
+        """A condition on a name that the pattern never gives a value says nothing: a slip, not a condition."""
+        for k, where in enumerate(self.rule.where):
+            if k not in self._assumed:
+                unknown = (names_in(where.left) | names_in(where.right)) - set(self.names)
+                raise BadInput(f"{self.rule.name}: `{where}`: nothing is called {', '.join(sorted(unknown))}")
 
     def run(self, steps: Iterable[Step]) -> dict[str, Tensor]:
         """The values that the steps define."""

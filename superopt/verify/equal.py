@@ -46,10 +46,12 @@ def equal(a: Sum, b: Sum, facts: Facts) -> bool:
     return _is_zero(collect(simplify(a, facts) + times(simplify(b, facts), MINUS)), facts, CLEARED)
 
 
-def equal_in_cases(a: Sum, b: Sum, facts: Facts) -> bool:
+def equal_in_cases(a: Sum, b: Sum, facts: Facts, depth: int = 2) -> bool:
     """As `equal`; where a quotient of free symbols has few possible values, each in turn."""
     if equal(a, b, facts):
         return True
+    if not depth:
+        return False
     bound = {v for t in (*a, *b) for v in t.bound}
     for quotient in sorted((q for q in symbols_of((*a, *b)) if isinstance(q, Quotient)), key=str):
         number, divisor = quotient.number, quotient.divisor
@@ -58,7 +60,7 @@ def equal_in_cases(a: Sum, b: Sum, facts: Facts) -> bool:
         for count in range(2, MOST_VALUES + 1):
             if facts.entails(number < divisor * count):
                 ranges = [facts.and_(number >= divisor * m, number < divisor * (m + 1)) for m in range(count)]
-                return all(f.contradictory or equal_in_cases(a, b, f) for f in ranges)
+                return all(f.contradictory or equal_in_cases(a, b, f, depth - 1) for f in ranges)
     return False
 
 

@@ -132,4 +132,6 @@ def _instance(
         if not values[poisoned].size:
             raise Skip
         values[poisoned].flat[int(rng.integers(values[poisoned].size))] = np.nan
-    return Instance(program, numbers, program.run(rule.left))
+    left = program.run(rule.left)
+    program.refuse_unused_conditions()
+    return Instance(program, numbers, left)

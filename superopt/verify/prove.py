@@ -115,6 +115,8 @@ def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Ve
         return Verdict("unknown", str(failure), proved, took())
     except (TooManyPaths, Inexpressible, NotCovered) as failure:
         return Verdict("unknown", f"{failure}", proved, took())
+    except RecursionError:
+        return Verdict("unknown", "too deeply nested", proved, took())
     except _OutOfTime:
         return Verdict("unknown", f"no proof within {seconds:g} s", proved, took())
     if unwitnessed and not proved:
@@ -132,9 +134,10 @@ def _prove_case(path: Path, rule: Rule, registry: Registry, ranks: Mapping[str, 
     try:
         program.start(ranks)
         left = program.run(rule.left)
-    except (Illegal, Impossible):
+    except (Illegal, Impossible, NotCovered):
         path.outcome = "excluded"
         return
+    program.refuse_unused_conditions()
     if path.facts.contradictory:
         path.outcome = "excluded"
         return

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import specs
+from superopt.errors import BadInput
 from superopt.rewrite.text import parse_rules
 from superopt.verify.prove import prove
 from tests.verify.sides import verdict
@@ -129,6 +130,16 @@ def test_false_rules_are_refuted_with_a_reason(name: str) -> None:
     found = verdict(FALSE[name])
     assert found.status == "refuted"
     assert found.reason
+
+
+def test_a_condition_on_nothing_is_an_error() -> None:
+    with pytest.raises(BadInput, match="nothing is called m"):
+        verdict("""
+            given x: [n]
+            where m >= 2
+            y = Relu(Relu(x))
+            =>
+            y = Relu(x)""")
 
 
 def test_an_operator_is_one_new_file(tmp_path: Path) -> None:
