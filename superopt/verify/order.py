@@ -110,7 +110,8 @@ class _Reals:
         if isinstance(factor, CallFactor) and factor.function == "exp":
             self.known.append(name > 0)
         if isinstance(factor, CallFactor) and factor.function == "sqrt":
-            self.known.append(name >= 0)
+            under = self.sum(factor.arguments[0])
+            self.known.append(z3.Implies(under >= 0, z3.And(name >= 0, name * name == under)))
         self.unknowns.append((factor, name))
         return name
 
