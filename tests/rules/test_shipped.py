@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 
 import pytest
 
 import specs
+from superopt.errors import BadInput
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import load_rules, rule_files, state
 from superopt.rewrite.text import format_rule, parse_rules
@@ -53,4 +55,5 @@ def test_a_sample_is_proved_again(rule: Rule) -> None:
 @pytest.mark.smt
 @pytest.mark.parametrize("rule", BROKEN, ids=lambda r: r.name)
 def test_no_broken_rule_is_proved(rule: Rule) -> None:
-    assert prove(rule, REGISTRY, seconds=5).status in ("refuted", "unknown")
+    with contextlib.suppress(BadInput):  # a condition on nothing is refused outright
+        assert prove(rule, REGISTRY, seconds=5).status in ("refuted", "unknown")
