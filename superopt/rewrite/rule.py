@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from superopt.rewrite.expression import Expression, Name, names_in
+from superopt.rewrite.expression import Binary, Expression, Name, names_in
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,16 @@ class Where:
 
 @dataclass(frozen=True)
 class Number:
-    """A number as an operand: a tensor without axes. A name alone stands in brackets, or it would be a value's."""
+    """A number as an operand: a tensor without axes. One that starts with a name stands in brackets, or the name would
+    be read as a value's."""
 
     expression: Expression
 
     def __str__(self) -> str:
-        return f"({self.expression})" if isinstance(self.expression, Name) else str(self.expression)
+        first = self.expression
+        while isinstance(first, Binary):
+            first = first.left
+        return f"({self.expression})" if isinstance(first, Name) else str(self.expression)
 
 
 Operand: TypeAlias = "str | Number | Call | None"
