@@ -93,7 +93,8 @@ def _proved(left: Tensor, right: Tensor, box: Box) -> bool:
     path = Path(Facts(()).and_(*bounds), [])
     try:
         with deciding(path.decide):
-            return equal(expand(left[place], path.facts), expand(right[place], path.facts), path.facts)
+            a, b = expand(left[place], path.facts), expand(right[place], path.facts)
+            return not path.taken and equal(a, b, path.facts)
     except Inexpressible:
         return False
 

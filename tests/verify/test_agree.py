@@ -7,7 +7,9 @@ import pytest
 
 from superopt.ops.domains import PRIME, Field
 from superopt.ops.evaluate import evaluate
+from superopt.ops.index import Index
 from superopt.verify.agree import Box, agree, boxes
+from superopt.verify.agree_symbolic import Programs, Sizes, agree_symbolically
 from tests.verify.sides import given, op
 
 pytestmark = pytest.mark.smt
@@ -63,3 +65,27 @@ def test_boxes_cover_a_mask_exactly() -> None:
         assert not again[box.slices].any()
         again[box.slices] = True
     np.testing.assert_array_equal(again, mask)
+
+
+def test_the_seam_is_found_for_all_heights() -> None:
+    def build(sizes: Sizes) -> Programs:
+        h, w = sizes["h"], sizes["w"]
+        shapes: dict[str, tuple[Index, ...]] = {"a": (1, 1, h, w), "b": (1, 1, h, w), "k": (1, 1, 3, 3)}
+        a, b, k = (given(n, *s) for n, s in shapes.items())
+        pads = [1, 1, 1, 1]
+        apart = op("Concat", op("Conv", a, k, pads=pads), op("Conv", b, k, pads=pads), axis=2)
+        return apart, op("Conv", op("Concat", a, b, axis=2), k, pads=pads), shapes
+
+    found = agree_symbolically(build, ["h", "w"])
+    assert [str(box) for box in found] == [
+        "0 ≤ i0 < 1, 0 ≤ i1 < 1, 0 ≤ i2 < -1 + h, 0 ≤ i3 < w",
+        "0 ≤ i0 < 1, 0 ≤ i1 < 1, 1 + h ≤ i2 < 2·h, 0 ≤ i3 < w",
+    ]
+
+
+def test_programs_that_agree_nowhere_have_no_boxes() -> None:
+    def build(sizes: Sizes) -> Programs:
+        x = given("x", sizes["n"])
+        return op("Add", x, x), x, {"x": (sizes["n"],)}
+
+    assert agree_symbolically(build, ["n"]) == ()
