@@ -43,6 +43,9 @@ def run(
         if value is None:
             continue
         names[place] = f"x{k}"
+        if k and (target or operator.runs_on) == "cuda":  # NhwcConv has a kernel for constant filters alone
+            initializers.append(numpy_helper.from_array(value, f"x{k}"))
+            continue
         infos.append(helper.make_tensor_value_info(f"x{k}", helper.np_dtype_to_tensor_dtype(value.dtype), value.shape))
         feeds[f"x{k}"] = value
     for name, value in arguments.items():
