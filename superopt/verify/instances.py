@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,8 @@ class Instance:
     program: Program
     numbers: Numbers
     left: dict[str, Tensor]
+    scaled: Callable[[float], Instance]
+    """The same instance with its values multiplied."""
 
     @property
     def sizes(self) -> str:
@@ -95,9 +97,9 @@ def instances(
     for ranks in block_ranks(rule):
         found = 0
         for attempt in range(wanted * TRIES_FOR_EACH):
-            rng = np.random.default_rng([seed, attempt, *ranks.values()])
+            seeds = [seed, attempt, *ranks.values()]
             try:
-                yield _instance(rule, registry, ranks, rng, poisoned)
+                yield _instance(rule, registry, ranks, seeds, poisoned)
             except (Skip, Impossible, Unsupported, Illegal, NotCovered):
                 continue
             found += 1
@@ -106,8 +108,9 @@ def instances(
 
 
 def _instance(
-    rule: Rule, registry: Registry, ranks: Mapping[str, int], rng: np.random.Generator, poisoned: str | None
+    rule: Rule, registry: Registry, ranks: Mapping[str, int], seeds: list[int], poisoned: str | None, scale: float = 1.0
 ) -> Instance:
+    rng = np.random.default_rng(seeds)
     numbers = Numbers(rng, {}, {})
     values = numbers.values
 
@@ -126,7 +129,7 @@ def _instance(
     for given in rule.given:
         if given.kind in ("tensor", "bool"):
             shape = tuple(int(n) for n in program.inputs[given.name].shape)  # pyright: ignore[reportArgumentType]
-            drawn = draw(rng, shape)
+            drawn = draw(rng, shape) * scale
             values[given.name] = (drawn > 0).astype(np.float64) if given.kind == "bool" else drawn
     if poisoned is not None:
         if not values[poisoned].size:
@@ -134,4 +137,4 @@ def _instance(
         values[poisoned].flat[int(rng.integers(values[poisoned].size))] = np.nan
     left = program.run(rule.left)
     program.refuse_unused_conditions()
-    return Instance(program, numbers, left)
+    return Instance(program, numbers, left, lambda by: _instance(rule, registry, ranks, seeds, poisoned, by))
