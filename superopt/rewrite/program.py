@@ -165,7 +165,21 @@ class Program:
         if call.bundle is not None:
             ranks = tuple(o.rank for o in operands if o is not None)
             arguments = {**self._bundle(call.bundle, operator, ranks, set(arguments)), **arguments}
+        self._refuse_ill_formed(call, operator, operands, arguments)
         return operator.apply(operands, arguments, outputs)
+
+    def _refuse_ill_formed(
+        self, call: Call, operator: Operator, operands: list[Tensor | None], arguments: Mapping[str, Any]
+    ) -> None:
+        """Operands and attributes that the operator does not have, or cannot do without: a slip in the text."""
+        for name in arguments:
+            if operator.parameter(name) is None:
+                raise BadInput(f"{self.rule.name}: `{call}`: {operator.kind} has no argument {name!r}")
+        tensors = [p for p in operator.parameters if p.kind == "tensor" and not p.variadic]
+        given = {p.name for p, o in zip(tensors, operands, strict=False) if o is not None} | set(arguments)
+        for p in operator.parameters:
+            if p.required and not p.variadic and p.name not in given:
+                raise BadInput(f"{self.rule.name}: `{call}`: {operator.kind} needs {p.name!r}")
 
     def _argument(self, value: Expression) -> Any:
         return evaluate(value, self.names)

@@ -142,6 +142,16 @@ def test_a_condition_on_nothing_is_an_error() -> None:
             y = Relu(x)""")
 
 
+@pytest.mark.parametrize(("call", "said"), [("Conv(x)", "needs 'w'"), ("Relu(x, slope=1)", "no argument 'slope'")])
+def test_a_call_that_its_operator_does_not_allow_is_an_error(call: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        verdict(f"""
+            given x: [n, c, h, w]
+            y = {call}
+            =>
+            y = x""")
+
+
 def test_an_operator_is_one_new_file(tmp_path: Path) -> None:
     """A definition in a folder takes part in proofs like any other."""
     (tmp_path / "double_it.py").write_text(

@@ -50,6 +50,8 @@ class Model:
 
 def load(path: Path) -> Model:
     """Read a model file. External data stays on disk."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise BadModel(f"{path}: is no ordinary file")  # reading a pipe or a device may never end
     try:
         data = path.read_bytes()
     except FileNotFoundError:
