@@ -1,4 +1,3 @@
-# pyright: basic
 """Optimize real models with the command line, one by one, and print what came of it (`make bench-foundation`).
 
     python benchmarks/foundation.py [--models DIR]… [--only REGEX] [--target cpu|cuda] [--save]
@@ -17,29 +16,18 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-import onnx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import fetch
+from benchmarks import subjects
+from benchmarks.subjects import Subject
+from benchmarks.texts import aligned
 from superopt.report import Environment, Report
 
 RESULTS = Path(__file__).parent / "results"
 COLUMNS = ("model", "nodes", "MB", "latency ms", "speed-up", "check", "returned", "peak MB", "s", "verdict")
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A model file and the sizes to measure it with."""
-
-    name: str
-    path: Path
-    shapes: dict[str, list[int]] = field(default_factory=dict)
-    values: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,32 +37,10 @@ class Run:
     problem: str  # why there is no report, or what should not have happened
 
 
-def subjects(folders: Sequence[Path], cache: Path = fetch.CACHE) -> Iterator[Subject]:
-    for source in fetch.read_catalogue():
-        if fetch.is_cached(source, cache):
-            yield Subject(source.name, cache / source.file, source.shapes, source.values)
-        else:
-            print(f"{source.name}: not fetched, left out (make models)", file=sys.stderr)
+def chosen(folders: Sequence[Path]) -> Iterator[Subject]:
+    yield from subjects.fetched()
     for folder in folders:
-        for path in sorted(folder.rglob("*.onnx")):
-            yield Subject(str(path.relative_to(folder).with_suffix("")), path)
-
-
-def write_inputs(subject: Subject, path: Path) -> None:
-    """Inputs for a model that random numbers would send down a path nobody takes, such as a sample rate of 3."""
-    model = onnx.load(subject.path, load_external_data=False)
-    known = {t.name for t in model.graph.initializer}
-    random = np.random.default_rng(0)
-    inputs: dict[str, np.ndarray] = {}
-    for described in model.graph.input:
-        name, kind = described.name, described.type.tensor_type
-        if name in known:
-            continue
-        shape = subject.shapes.get(name) or [d.dim_value or 1 for d in kind.shape.dim]
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-        drawn = np.full(shape, subject.values[name]) if name in subject.values else random.standard_normal(shape)
-        inputs[name] = np.asarray(drawn, dtype=dtype)
-    np.savez(path, **inputs)  # pyright: ignore[reportArgumentType]
+        yield from subjects.in_folder(folder)
 
 
 def optimize(subject: Subject, target: str, budget: float, timeout: float) -> Run:
@@ -84,11 +50,7 @@ def optimize(subject: Subject, target: str, budget: float, timeout: float) -> Ru
         command = [str(Path(sysconfig.get_path("scripts")) / "superopt"), "optimize", str(subject.path)]
         command += ["-o", str(folder / "out.onnx"), "--report", str(folder / "report.json"), "--quiet"]
         command += ["--target", target, "--budget", str(budget)]
-        for input_name, shape in subject.shapes.items():
-            command += ["--shape", f"{input_name}={','.join(map(str, shape))}"]
-        if subject.values:
-            write_inputs(subject, folder / "inputs.npz")
-            command += ["--inputs", str(folder / "inputs.npz")]
+        command += subjects.arguments(subject, folder)
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
         except subprocess.TimeoutExpired:
@@ -136,9 +98,7 @@ def row(run: Run) -> tuple[str, ...]:
 
 
 def table(runs: Sequence[Run]) -> str:
-    rows = [COLUMNS, *map(row, runs)]
-    widths = [max(len(r[i]) for r in rows) for i in range(len(COLUMNS))]
-    return "\n".join("  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows)
+    return aligned([COLUMNS, *map(row, runs)])
 
 
 def heading(environment: Environment) -> str:
@@ -160,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--timeout", type=float, default=900.0, metavar="SECONDS", help="for one model")
     parser.add_argument("--save", action="store_true", help="write the table to results/foundation-TARGET.txt")
     options = parser.parse_args(arguments)
-    wanted = [s for s in subjects(options.models) if re.search(options.only, s.name)]
+    wanted = [s for s in chosen(options.models) if re.search(options.only, s.name)]
     if not wanted:
         print("no model to optimize: run `make models`, or name a folder with --models", file=sys.stderr)
         return 2

@@ -36,6 +36,18 @@ class Rewrite(Record):
     place: str = Field(description="the node it was made at, `outer/body/node` inside subgraphs")
     detail: str = ""
     proof: str = Field(description="why it is right: `by definition`, or the rule's proof line")
+    kind: Literal["pass", "rule"] = Field(
+        default="pass", description="a safe pass, or a proved rule that the search applied"
+    )
+    rule_digest: str = Field(default="", description="of the rule's text and of the formulas it uses; empty for a pass")
+    nodes: list[str] = Field(default_factory=list, description="places of the nodes that were replaced")
+    results: list[str] = Field(default_factory=list, description="names of the values that were recomputed")
+    choice: int = Field(default=0, description="which of the rule's matches on these results, in the matcher's order")
+    region: int | None = Field(default=None, description="the region of the search; equal regions share one number")
+    predicted_us_before: float | None = Field(default=None, description="microseconds of the region, as predicted")
+    predicted_us_after: float | None = None
+    measured_us_before: float | None = Field(default=None, description="microseconds of the region, from the clock")
+    measured_us_after: float | None = None
 
 
 class OutputCheck(Record):
@@ -75,6 +87,17 @@ class Latency(Record):
     runs: int
 
 
+class PointTiming(Record):
+    """One of several sizes that a model was timed at."""
+
+    sizes: dict[str, int]
+    weight: float
+    before: Latency | None
+    after: Latency | None
+    speedup: float | None
+    speedup_interval: Interval | None
+
+
 class TimingReport(Record):
     """Original and result timed in one interleaved session."""
 
@@ -86,6 +109,9 @@ class TimingReport(Record):
     speedup_interval: Interval | None = Field(description="95 % confidence interval of the speed-up")
     shapes: dict[str, list[int]] = Field(description="the input shapes that were timed")
     frozen: bool = Field(description="taken from the cost file instead of the clock")
+    points: list[PointTiming] = Field(
+        default_factory=list["PointTiming"], description="each of several sizes; the figures above weigh them together"
+    )
 
     @classmethod
     def untimed(cls, reason: str) -> Self:
@@ -93,6 +119,34 @@ class TimingReport(Record):
             status="untimed", reason=reason, before=None, after=None,
             speedup=None, speedup_interval=None, shapes={}, frozen=False,
         )  # fmt: skip
+
+
+class SearchReport(Record):
+    """What the search did."""
+
+    rules: int = Field(description="proved rules that could be used")
+    regions: int = Field(description="regions of the model")
+    distinct_regions: int = Field(description="regions searched; the others are equal to one of them")
+    candidates: int = Field(description="graphs seen, duplicates not counted")
+    measured: int = Field(description="region graphs timed")
+    alpha: float = Field(description="how much worse than the best a candidate may be predicted and still be followed")
+    seconds: float = Field(description="spent searching, measuring not counted")
+    measuring_seconds: float
+    rank_correlation: float | None = Field(description="Spearman's, between predicted and measured region times")
+    exhausted: bool = Field(description="nothing was left to try; otherwise a budget ended the search")
+
+
+class Profile(Record):
+    """Where the time goes, as onnxruntime's own profiler has it: microseconds per run, by operator it executed.
+
+    The operators are those of the graph after onnxruntime's optimizations. The profiler costs time itself, so that the
+    sums are above the latency.
+    """
+
+    before: dict[str, float]
+    after: dict[str, float]
+    runs: int = Field(description="over which the profile is an average")
+    note: str = Field(default="", description="what the numbers do not say")
 
 
 class Environment(Record):
@@ -119,6 +173,8 @@ class Report(Record):
     candidate_nodes: int = Field(description="nodes of the candidate, also when the original came back")
     check: CheckReport
     timing: TimingReport
+    search: SearchReport | None = Field(default=None, description="none when the rules were not searched")
+    profile: Profile | None = Field(default=None, description="made for the page of `--html` only")
     environment: Environment
     options: dict[str, object] = Field(description="every option of the run, defaults included")
     peak_memory_bytes: int = Field(description="largest resident size of the working process")
@@ -144,3 +200,32 @@ class BenchReport(Record):
     environment: Environment
     peak_memory_bytes: int
     frozen: bool
+
+
+class DiffRegion(Record):
+    """Changed nodes that hang together."""
+
+    number: int
+    place: str = Field(description="the first node, `outer/body/node` inside subgraphs")
+    removed: int
+    added: int
+    changed: int
+    like: int | None = Field(description="number of an earlier region of the same shape: names and weights may differ")
+    lines: list[str] = Field(
+        description="the nodes in text form after `- ` or `+ `; after two spaces, constants of both"
+    )
+
+
+class DiffReport(Record):
+    """What `superopt diff` found: the structure of two models compared. Names count for inputs and outputs only."""
+
+    schema_version: int = SCHEMA_VERSION
+    same: bool
+    before: ModelFacts
+    after: ModelFacts
+    kept: int
+    changed: int
+    removed: int
+    added: int
+    surroundings: list[str] = Field(description="`- ` and `+ ` lines: inputs, outputs, operator sets, IR version")
+    regions: list[DiffRegion]

@@ -14,6 +14,7 @@ from superopt.check.sizes import Layout, Sizing
 from superopt.check.uses import uses_of_inputs
 from superopt.errors import CannotRun
 from superopt.ir.onnx import Model
+from superopt.ir.onnx.declared import declared_inputs
 from superopt.ir.tensor import Array, is_numpy_shape
 from superopt.ir.types import Dim, DType, OptionalType, SequenceType, TensorType, Type, format_type
 from superopt.runtime.port import Port
@@ -86,7 +87,8 @@ class Source:
     """Makes the values of any case for one model."""
 
     def __init__(self, model: Model, session: Session, seed: int) -> None:
-        types = dict(zip(model.graph.input_names, (p.type for p in model.graph.inputs), strict=True))
+        types = declared_inputs(model)
+        self._symbols = dict(zip(model.graph.input_names, (p.type for p in model.graph.inputs), strict=True))
         self.seed = seed % (1 << 64)  # numpy takes no negative ones
         self.inputs = tuple(_input(port, types.get(port.name)) for port in session.inputs)
         self.overridable = tuple(p for p in session.overridable if _replaceable(p))
@@ -110,7 +112,8 @@ class Source:
         """Fresh arrays each time: a session may keep or write to what it is given."""
         if case.given:
             return {name: array.copy() for name, array in case.given.items()}
-        shapes, sizes = case.layout.shapes(case.sizing), case.layout.named(case.sizing)
+        shapes = case.layout.shapes(case.sizing)
+        sizes = self._sizes(shapes)
         feeds: dict[str, Value] = {}
         for item in self.inputs:
             shape = shapes[item.name]
@@ -121,6 +124,17 @@ class Source:
                 rng = np.random.default_rng(self._entropy(port.name, case, 0))
                 feeds[port.name] = np.asarray(0.5 + rng.random(shape), DType(port.dtype).value)
         return feeds
+
+    def _sizes(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+        """Sizes by the graph's own symbols, by `input.axis` where there is none."""
+        sizes: dict[str, int] = {}
+        for name, shape in shapes.items():
+            type_ = self._symbols.get(name)
+            known = type_.shape if isinstance(type_, TensorType) else None
+            for axis, (dim, size) in enumerate(zip(known or (None,) * len(shape), shape, strict=True)):
+                if not isinstance(dim, int):
+                    sizes[dim or f"{name}.{axis}"] = size
+        return sizes
 
     def _value(
         self, item: _Input, type_: Type, shape: tuple[int, ...], domain: Domain, case: Case, at: int = 0

@@ -36,6 +36,8 @@ class Request:
     inputs: Path | None = None
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+    also: tuple[Mapping[str, int], ...] = ()
+    """Other sizes that matter to the caller as much as `dims`: each gets an input set of its own."""
     limits: Limits = field(default_factory=Limits)
 
 
@@ -78,7 +80,8 @@ class _Asking:
         self.deadline = time.monotonic() + request.limits.seconds
 
     def reference(self) -> Reference:
-        check_given(self.source.declared, self.request.dims, self.request.shapes)
+        for dims in (self.request.dims, *self.request.also):
+            check_given(self.source.declared, dims, self.request.shapes)
         own = self._own_cases()
         for case in own:
             try:
@@ -118,13 +121,21 @@ class _Asking:
             self.notes.append(f"no input set of superopt's making runs: {error}")
             return
         firsts += self._other_turns(search, firsts[0].case)
-        for found in firsts:
+        for found in (*firsts, *self._other_sizes(shapes)):
             self._keep(found.case, found.outputs)
         for cases in further_cases(self.source, [f.case for f in firsts], nonfinite=self.nonfinite):
             if time.monotonic() > self.deadline:
                 self.notes.append(f"further input sets left out: the {self.request.limits.seconds:g} s are over")
                 return
             self._keep_first(cases)
+
+    def _other_sizes(self, shapes: Mapping[str, Shape]) -> Iterator[Found]:
+        for dims in self.request.also:
+            search = Search(self.source, self._attempt, dims, shapes, CHECKING, self.request.limits)
+            try:
+                yield search.first()
+            except CannotRun as error:
+                raise CannotRun(f"at {', '.join(f'{n}={size}' for n, size in dims.items())}: {error}") from None
 
     def _other_turns(self, search: Search, first: Case) -> Iterator[Found]:
         for turn in range(self.source.turns if first.plain is None else 0):

@@ -60,7 +60,7 @@ class Layout:
         return shapes
 
     def named(self, sizing: Sizing) -> dict[str, int]:
-        """Sizes by symbol; of several under one name the smallest, which is a safe bound for indices."""
+        """Sizes by name, for the dims that are computed from others; of several under one name the smallest."""
         sizes: dict[str, int] = {}
         for variable, size in zip(self.variables, sizing, strict=True):
             sizes[variable.name] = min(size, sizes.get(variable.name, size))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from superopt.cli.diff_command import run_diff
 from superopt.cli.live import Live
 from superopt.cli.parser import options_of
 from superopt.cli.tables import show_bench, show_check, show_report
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         from superopt.cli.rule_commands import run_ops, run_rules  # operators are loaded for these alone
 
         return run_ops(arguments) if arguments.command == "ops" else run_rules(arguments, console)
-    commands = {"optimize": _optimize, "check": _check, "bench": _bench}
+    commands = {"optimize": _optimize, "check": _check, "bench": _bench, "diff": _diff}
     return commands[arguments.command](arguments, options_of(arguments), console)
 
 
@@ -45,7 +46,8 @@ def _optimize(arguments: argparse.Namespace, options: Options, console: Console)
     if arguments.output is None and not arguments.dry_run:
         raise BadOption("optimize: say where the result goes with -o OUT.onnx, or --dry-run")
     with Live(console, arguments.quiet) as tell:
-        delivered = deliver(arguments.model, None if arguments.dry_run else arguments.output, options, tell)
+        out = None if arguments.dry_run else arguments.output
+        delivered = deliver(arguments.model, out, options, tell, arguments.html)
     show_report(console, delivered.report)
     _emit(delivered.report, arguments)
     if delivered.stopped is not None:
@@ -74,21 +76,29 @@ def _bench(arguments: argparse.Namespace, options: Options, console: Console) ->
     return 0 if all(row.latency is not None for row in report.rows) else 2
 
 
+def _diff(arguments: argparse.Namespace, options: Options, console: Console) -> int:
+    report = run_diff(arguments, options)
+    _emit(report, arguments)
+    return 0 if report.same else 1
+
+
 def _limits(options: Options) -> Limits:
     return Limits(options.time_limit, options.memory_limit << 20 or default_memory_limit())
 
 
 def _refuse_bad_report(arguments: argparse.Namespace) -> None:
-    """Before the work, not after it; and never over a model."""
-    report: Path | None = getattr(arguments, "report", None)
-    if report is None:
-        return
+    """Before the work, not after it; and never over a model, nor one over the other."""
     given = vars(arguments)
     others = [given.get(name) for name in ("model", "other", "output", "inputs", "costs")]
-    for path in (*given.get("models", ()), *others):
-        if path is not None and _same(report, path):
-            raise BadOption(f"--report {report}: would replace {path}; choose another name")
-    refuse_unwritable(report, "the report")
+    for name, what in (("report", "the report"), ("html", "the page")):
+        wanted: Path | None = given.get(name)
+        if wanted is None:
+            continue
+        for path in (*given.get("models", ()), *others):
+            if path is not None and _same(wanted, path):
+                raise BadOption(f"--{name} {wanted}: would replace {path}; choose another name")
+        refuse_unwritable(wanted, what)
+        others.append(wanted)
 
 
 def _same(a: Path, b: Path) -> bool:

@@ -23,7 +23,12 @@ EXIT_CODES = """exit codes:
 
 # Option type as written in `superopt.options`, and how its text is read.
 _READERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Path | None": lambda text: _path(text)}
-_CHOICES = {"Target": ("auto", "cpu", "cuda"), "Accept": ("faster", "not-slower")}
+_CHOICES = {
+    "Target": ("auto", "cpu", "cuda"),
+    "Accept": ("faster", "not-slower"),
+    "Allow": ("contrib", "standard"),
+    "Deploy": ("search", "fixed"),
+}
 CHECKING = ("target", "seed", "shape", "dim", "inputs", "threads", "time_limit", "memory_limit")
 TIMING = (*CHECKING, "budget", "costs")
 
@@ -48,6 +53,9 @@ def build_parser() -> argparse.ArgumentParser:
     optimize.add_argument(
         "-o", "--output", type=_path, metavar="OUT.onnx", help="where the result goes; never IN itself"
     )
+    optimize.add_argument(
+        "--html", type=_path, metavar="R.html", help="write one page: what changed, what it gained, why it is right"
+    )
     optimize.add_argument("--dry-run", action="store_true", help="do and report everything, write no model")
     _add_options(optimize, [f.name for f in dataclasses.fields(Options)])
     _add_printing(optimize)
@@ -62,6 +70,14 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("models", type=_path, nargs="+", metavar="A.onnx")
     _add_options(bench, TIMING)
     _add_printing(bench)
+
+    diff = _command(commands, "diff", "compare the structure of two models: 0 the same, 1 different, 2 bad input")
+    diff.add_argument("model", type=_path, metavar="A.onnx")
+    diff.add_argument("other", type=_path, metavar="B.onnx")
+    diff.add_argument("--all", action="store_true", help="list every changed region, also those of one shape")
+    diff.add_argument("--html", type=_path, metavar="D.html", help="write one page with both graphs side by side")
+    _add_options(diff, ("time_limit", "memory_limit"))
+    _add_printing(diff)
 
     add_rule_commands(commands)
     schema = _command(commands, "schema", "print the JSON Schema of the report")
@@ -92,6 +108,11 @@ def _add_options(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
             read = parse_shape if field.name == "shape" else parse_dim
             parser.add_argument(
                 flag, action="append", default=[], type=_reader(read), metavar=field.metadata["metavar"], help=help
+            )
+            continue
+        if kind.startswith("tuple"):
+            parser.add_argument(
+                flag, action="append", default=[], type=_path, metavar=field.metadata["metavar"], help=help
             )
             continue
         shown = "" if field.default in (None, "") else f" (default {field.default})"
@@ -128,6 +149,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
     given = {f.name: getattr(arguments, f.name) for f in dataclasses.fields(Options) if hasattr(arguments, f.name)}
     for name in ("shape", "dim"):
         given[name] = _as_mapping(name, given.get(name, []))
+    given["rules"] = tuple(given.get("rules", ()))
     return Options(**given)
 
 

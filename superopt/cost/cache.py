@@ -1,4 +1,4 @@
-"""Comparisons kept in one SQLite file, so that what was measured once can be frozen.
+"""Comparisons of models and times of regions kept in one SQLite file, so that what was measured once can be frozen.
 
 Several processes may share the file. An entry that is present is returned instead of measuring again; its key holds
 everything that a time depends on, so nothing measured elsewhere, or otherwise, is ever taken for an answer.
@@ -25,16 +25,28 @@ from superopt.cost.result import Comparison
 from superopt.errors import BadOption
 
 _APPLICATION = 0x5C057  # marks the file as ours, in SQLite's own header
-_SCHEMA = 1
 _BUSY_SECONDS = 30.0
-_CREATE = """
+# What each version of the file adds to the one before it.
+_VERSIONS = (
+    """
 create table costs (
     digest text primary key,
     key text not null,
     comparison text not null,
     measured real not null
 ) without rowid
-"""
+""",
+    """
+create table regions (
+    digest text primary key,
+    key text not null,
+    seconds real,
+    reason text not null,
+    measured real not null
+) without rowid
+""",
+)
+_SCHEMA = len(_VERSIONS)
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,34 @@ class CostKey:
     @property
     def digest(self) -> str:
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class RegionKey:
+    """What the time of a region depends on; `structure` covers its sizes too, and no weight's content."""
+
+    structure: str
+    deployment: str
+    device: str
+    driver: str
+    runtime: str
+    method: int
+
+    @property
+    def text(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class RegionTime:
+    """Seconds of a run; None where it cannot run, and why."""
+
+    seconds: float | None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,9 +158,22 @@ class CostCache:
                 for key, comparison, measured in rows
             ]
 
+    def get_region(self, key: RegionKey) -> RegionTime | None:
+        with self._complaining():
+            query = "select seconds, reason from regions where digest = ?"
+            row = self._database.execute(query, (key.digest,)).fetchone()
+            return None if row is None else _REGION_TIMES.validate_python({"seconds": row[0], "reason": row[1]})
+
+    def put_region(self, key: RegionKey, found: RegionTime) -> None:
+        """The first to put a time wins: what was answered once is answered ever after."""
+        row = (key.digest, key.text, found.seconds, found.reason, time.time())
+        with self._complaining():
+            self._database.execute("insert or ignore into regions values (?, ?, ?, ?, ?)", row)
+
     def clear(self) -> None:
         with self._complaining():
             self._database.execute("delete from costs")
+            self._database.execute("delete from regions")
 
     def close(self) -> None:
         self._database.close()
@@ -137,14 +190,14 @@ class CostCache:
         self._database.execute("begin immediate")
         application, schema = self._pragma("application_id"), self._pragma("user_version")
         (tables,) = self._database.execute("select count(*) from sqlite_master").fetchone()
-        if (application, schema, tables) == (0, 0, 0):
-            self._database.execute(_CREATE)
-            self._database.execute(f"pragma application_id = {_APPLICATION}")
-            self._database.execute(f"pragma user_version = {_SCHEMA}")
-        elif application != _APPLICATION:
+        if application != _APPLICATION and (application, schema, tables) != (0, 0, 0):
             raise BadOption(f"{self.file}: a database, but no cost file of superopt")
-        elif schema != _SCHEMA:
-            raise BadOption(f"{self.file}: expected cost file version {_SCHEMA}, found {schema}")
+        if not 0 <= schema <= _SCHEMA:
+            raise BadOption(f"{self.file}: expected cost file version {_SCHEMA} or older, found {schema}")
+        for addition in _VERSIONS[schema:]:
+            self._database.execute(addition)
+        self._database.execute(f"pragma application_id = {_APPLICATION}")
+        self._database.execute(f"pragma user_version = {_SCHEMA}")
         self._database.execute("commit")
         self._database.execute("pragma journal_mode = wal")
         self._database.execute("pragma synchronous = normal")
@@ -164,3 +217,4 @@ class CostCache:
 
 
 _KEYS = TypeAdapter(CostKey)
+_REGION_TIMES = TypeAdapter(RegionTime)

@@ -66,7 +66,7 @@ def compare(
     method = method or Method()
     warm_up_seconds = _WARM_UP_SHARE * method.seconds / len(subjects)
     bench = Bench(open_runner, clock, method.sample_seconds, warm_up_seconds)
-    with _without_garbage_collection():
+    with without_garbage_collection():
         return Contest(names, bench, method, together, tell).run()
 
 
@@ -81,7 +81,8 @@ class _BoundModel:
 
 
 @contextlib.contextmanager
-def _without_garbage_collection() -> Generator[None]:
+def without_garbage_collection() -> Generator[None]:
+    """Python's collector would pause a sample now and then."""
     was_on = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -70,12 +70,12 @@ class Bench:
 
     def _together(self, order: Sequence[int], deadline: float) -> Sitting:
         sitting = Sitting({}, {}, {}, paired=True)
-        lanes: dict[int, _Lane] = {}
+        lanes: dict[int, Lane] = {}
         began = self.clock()
         try:
             for subject in order:
                 with _noting_failure(sitting, subject):
-                    lanes[subject] = self._lane(subject)
+                    lanes[subject] = self.lane(subject)
             playing = list(lanes)
             for _ in self._rounds(self.clock() - began, deadline):
                 for subject in playing:
@@ -92,7 +92,7 @@ class Bench:
     def _one_by_one(self, order: Sequence[int], deadline: float) -> Sitting:
         sitting = Sitting({}, {}, {}, paired=False)
         for subject in order:
-            with _noting_failure(sitting, subject), contextlib.closing(self._lane(subject)) as lane:
+            with _noting_failure(sitting, subject), contextlib.closing(self.lane(subject)) as lane:
                 for _ in self._rounds(0.0, deadline):
                     lane.sample()
                 sitting.samples[subject], sitting.repeats[subject] = lane.samples, lane.repeats
@@ -110,7 +110,8 @@ class Bench:
                 return
             yield
 
-    def _lane(self, subject: int) -> _Lane:
+    def lane(self, subject: int) -> Lane:
+        """One subject opened and warm; `CannotRun` where it cannot be."""
         runner = self.open_runner(subject)
         try:
             seconds = warm_up(runner.run, self.clock, self.warm_up_seconds)
@@ -118,10 +119,10 @@ class Bench:
             runner.close()
             raise
         repeats = min(_MOST_REPEATS, max(1, math.ceil(self.sample_seconds / max(seconds, 1e-9))))
-        return _Lane(runner, self.clock, repeats)
+        return Lane(runner, self.clock, repeats)
 
 
-class _Lane:
+class Lane:
     """One open, warm model. Short runs are repeated inside a sample, after one that only refills the caches."""
 
     def __init__(self, runner: Runner, clock: Clock, repeats: int) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from superopt.engine.job import Known, OptimizeJob, Stage
+from superopt.engine.pages import make_page, make_plain_page
 from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
 from superopt.errors import BadModel, BadOption, CannotWrite, LimitHit, SuperoptError, WorkerDied
 from superopt.ir.files import Written, clear_write_errors, free_data_name, place, refuse_unwritable
@@ -29,8 +30,10 @@ class Delivered:
     """Why the job did not end by itself; the original was delivered then."""
 
 
-def deliver(source: Path, out: Path | None, options: Options, tell: Callable[[Stage], None]) -> Delivered:
-    """Optimize `source` into `out`; without `out` nothing is written."""
+def deliver(
+    source: Path, out: Path | None, options: Options, tell: Callable[[Stage], None], html: Path | None = None
+) -> Delivered:
+    """Optimize `source` into `out`; without `out` no model is written. With `html`, the page of the run as well."""
     _refuse_bad_paths(source, out)
     watched = Watched()
     with _staging_folder(out) as folder:
@@ -49,8 +52,13 @@ def deliver(source: Path, out: Path | None, options: Options, tell: Callable[[St
             if watched.known is None:
                 raise
             kept = _keep_original(source, out, folder, job, watched.known)
-            return Delivered(kept, _report_of_kept(watched, stopped, options), stopped)
+            report = _report_of_kept(watched, stopped, options)
+            return Delivered(kept, report if html is None else make_plain_page(report, html), stopped)
         report = Report.model_validate(done.report)
+        if html is not None:
+            candidate = folder / "candidate" / job.name
+            shown = candidate if report.rewrites and candidate.exists() else None
+            report = make_page(source, shown, _with_path(report, out), options, html, tell)
         if out is None:
             return Delivered(None, report, None)
         which = "candidate" if report.returned == "optimized" else "original"
@@ -119,5 +127,6 @@ def _report_of_kept(watched: Watched, stopped: SuperoptError, options: Options) 
     )
 
 
-def _with_path(report: Report, out: Path) -> Report:
-    return report.model_copy(update={"after": report.after.model_copy(update={"path": str(out)})})
+def _with_path(report: Report, out: Path | None) -> Report:
+    path = None if out is None else str(out)
+    return report.model_copy(update={"after": report.after.model_copy(update={"path": path})})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
@@ -33,8 +33,26 @@ class BenchJob(Record):
     options: dict[str, Any]
 
 
-Job = Annotated[OptimizeJob | CheckJob | BenchJob, Field(discriminator="kind")]
-JOB: TypeAdapter[OptimizeJob | CheckJob | BenchJob] = TypeAdapter(Job)
+class DiffJob(Record):
+    kind: Literal["diff"] = "diff"
+    before: Path
+    after: Path
+    html: Path | None = Field(description="where the page goes, if one is wanted")
+    options: dict[str, Any]
+
+
+class PageJob(Record):
+    kind: Literal["page"] = "page"
+    original: Path
+    candidate: Path | None = Field(description="the rewritten model, returned or not; none when nothing was rewritten")
+    report: dict[str, Any]
+    html: Path
+    options: dict[str, Any]
+
+
+AnyJob: TypeAlias = OptimizeJob | CheckJob | BenchJob | DiffJob | PageJob
+Job = Annotated[AnyJob, Field(discriminator="kind")]
+JOB: TypeAdapter[AnyJob] = TypeAdapter(Job)
 
 
 class Stage(Record):

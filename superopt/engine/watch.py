@@ -17,7 +17,7 @@ from typing import IO
 
 import superopt.errors
 from superopt.cost.memory import resident_bytes
-from superopt.engine.job import EVENT, BenchJob, CheckJob, Done, Failed, Known, OptimizeJob, Stage
+from superopt.engine.job import EVENT, AnyJob, Done, Failed, Known, Stage
 from superopt.errors import LimitHit, SuperoptError, WorkerDied
 
 POLL_SECONDS = 0.1
@@ -63,9 +63,7 @@ def _allowed(group: Path) -> int:
     return UNLIMITED
 
 
-def run_job(
-    job: OptimizeJob | CheckJob | BenchJob, limits: Limits, tell: Callable[[Stage], None], watched: Watched
-) -> Done:
+def run_job(job: AnyJob, limits: Limits, tell: Callable[[Stage], None], watched: Watched) -> Done:
     """Work in a child process. Raises what the child raised, `LimitHit` or `WorkerDied`; `watched` keeps what came."""
     with tempfile.TemporaryFile("w+") as noise:
         child = _start(noise)

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable
 from typing import IO
 
-from superopt.engine.job import JOB, BenchJob, CheckJob, Done, Failed, Known, OptimizeJob, Stage
+from superopt.engine.job import JOB, AnyJob, CheckJob, DiffJob, Done, Failed, Known, OptimizeJob, PageJob, Stage
 from superopt.errors import SuperoptError
 from superopt.options import from_json
+from superopt.report import Report
 from superopt.runtime.heap import map_large_blocks
 from superopt.search.compare import bench_models, check_models
 from superopt.search.optimize import Destination, optimize_model
+from superopt.search.page import diff_models, write_page
 
 PR_SET_PDEATHSIG = 1
 
@@ -37,7 +39,7 @@ def main() -> None:
         send(Failed(error="LimitHit", message="the machine's memory ran out"))
 
 
-def _work(job: OptimizeJob | CheckJob | BenchJob, send: Callable[[Stage | Known], None]) -> Done:
+def _work(job: AnyJob, send: Callable[[Stage | Known], None]) -> Done:
     options = from_json(job.options)
 
     def tell(stage: str, detail: str = "") -> None:
@@ -52,6 +54,12 @@ def _work(job: OptimizeJob | CheckJob | BenchJob, send: Callable[[Stage | Known]
         return Done(report=outcome.report.model_dump(mode="json"), data_files=list(outcome.written.data_files))
     if isinstance(job, CheckJob):
         return Done(report=check_models(job.original, job.candidate, options, tell).model_dump(mode="json"))
+    if isinstance(job, DiffJob):
+        return Done(report=diff_models(job.before, job.after, job.html, tell).model_dump(mode="json"))
+    if isinstance(job, PageJob):
+        report = Report.model_validate(job.report)
+        profile = write_page(job.original, job.candidate, report, options, job.html, tell)
+        return Done(report={"profile": None if profile is None else profile.model_dump(mode="json")})
     return Done(report=bench_models(job.models, options, tell).model_dump(mode="json"))
 
 

@@ -141,6 +141,8 @@ class Label:
     name: str = ""
     outputs: tuple[str, ...] = ()
     origin: object = None
+    metadata: tuple[tuple[str, str], ...] = ()
+    """Notes to write with a node that the file does not have: where it came from. A node of the file keeps its own."""
 
 
 @dataclass(frozen=True, eq=False)

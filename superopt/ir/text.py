@@ -34,6 +34,20 @@ def format_graph(graph: Graph, indent: str = "") -> str:
     return "\n".join(_Printer(graph, {}).lines(indent))
 
 
+def format_nodes(graph: Graph, outer: Mapping[int, str] | None = None) -> dict[Node, str]:
+    """Each node's own line, as `format_graph` prints it but for bodies, which are left out as `graph {…}`.
+
+    `outer` names what the graph captures, by position.
+    """
+    printer = _Printer(graph, outer or {}, brief=True)
+    return {node: printer.node(node, "") for node in graph.nodes}
+
+
+def value_names(graph: Graph, outer: Mapping[int, str] | None = None) -> Mapping[Value, str]:
+    """The name of every value, as `format_graph` prints it but unquoted."""
+    return _Printer(graph, outer or {}).names
+
+
 def format_name(name: str) -> str:
     return name if IDENTIFIER.match(name) and name not in _RESERVED else json.dumps(name)
 
@@ -41,8 +55,8 @@ def format_name(name: str) -> str:
 class _Printer:
     """Names every value of one graph, then writes it line by line."""
 
-    def __init__(self, graph: Graph, outer: Mapping[int, str]) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, outer: Mapping[int, str], brief: bool = False) -> None:
+        self.graph, self.brief = graph, brief
         self.names: dict[Value, str] = {}
         self.used: set[str] = set()
         for parameter, name in zip(graph.inputs, graph.input_names, strict=True):
@@ -82,13 +96,13 @@ class _Printer:
         for constant in graph.constants:
             yield f"{indent}  {self._name(Value(constant))} = {format_tensor(constant.tensor)}"
         for node in graph.nodes:
-            yield f"{indent}  {self._node(node, indent + '  ')}"
+            yield f"{indent}  {self.node(node, indent + '  ')}"
         yield f"{indent}}}"
 
     def _parameter(self, parameter: Parameter) -> str:
         return f"{self._name(Value(parameter))}: {format_type(parameter.type)}"
 
-    def _node(self, node: Node, indent: str) -> str:
+    def node(self, node: Node, indent: str) -> str:
         targets = ", ".join(self._name(v) for v in node.outputs)
         types = "" if all(t is None for t in node.types) else ": " + ", ".join(map(format_type, node.types))
         outer = {i: self.names[v] for i, v in enumerate(node.captured)}
@@ -102,7 +116,7 @@ class _Printer:
 
     def _attribute(self, value: Attribute, outer: Mapping[int, str], indent: str) -> str:
         if isinstance(value, Graph):
-            return "\n".join(_Printer(value, outer).lines(indent))
+            return "graph {…}" if self.brief else "\n".join(_Printer(value, outer).lines(indent))
         if isinstance(value, tuple):
             return f"[{', '.join(self._attribute(v, outer, indent) for v in value)}]"
         return format_scalar(value)

@@ -5,8 +5,8 @@
     seq(int64[?])         a sequence;   optional(…), sparse(…), map(int64, …) likewise
     ?                     nothing is known
 
-A symbol is only a name. Real models use one name for unrelated dims, so two equal symbols are no proof of equal
-sizes; whoever needs that fact must know it from elsewhere.
+Within one lifted graph, bodies included, equal symbols are equal sizes; different ones may be equal too. That is not so
+in a file: real models use one name for unrelated dims. `superopt.ir.onnx.symbols` says how the one becomes the other.
 """
 
 from __future__ import annotations

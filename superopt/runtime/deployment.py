@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 from superopt.errors import BadOption
@@ -14,6 +14,16 @@ from superopt.runtime.cores import usable_cores
 Target: TypeAlias = Literal["cpu", "cuda"]
 Level: TypeAlias = Literal["all", "extended", "basic", "disable"]
 Pairs: TypeAlias = "tuple[tuple[str, str], ...]"
+
+PROVIDERS: dict[Target, str] = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+LEVELS: dict[Level, str] = {
+    "all": "ORT_ENABLE_ALL",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "basic": "ORT_ENABLE_BASIC",
+    "disable": "ORT_DISABLE_ALL",
+}
+QUIET: Pairs = (("session.inter_op.allow_spinning", "0"), ("session.intra_op.allow_spinning", "0"))
+"""Of every session: threads that wait for work do not burn the time of others."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,12 @@ class Deployment:
     def provider_settings(self) -> dict[str, str]:
         """What the CUDA provider is told."""
         return {"use_tf32": str(int(self.tf32)), **dict(self.provider_options)}
+
+    @property
+    def without_tf32(self) -> Deployment:
+        """The same, computing as the model is written: what results are compared with."""
+        options = tuple((name, value) for name, value in self.provider_options if name != "use_tf32")
+        return replace(self, tf32=False, provider_options=options)
 
     @property
     def device_id(self) -> int:

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from superopt.errors import CannotRun
-from superopt.runtime.binding import SKIP_CAPTURE, Binding, bind, run_options
-from superopt.runtime.deployment import Deployment
+from superopt.runtime.binding import SKIP_CAPTURE, Binding, bind, home, run_options
+from superopt.runtime.deployment import LEVELS, PROVIDERS, QUIET, Deployment
 from superopt.runtime.failure import translated
 from superopt.runtime.library import FATAL, onnxruntime, preload_cuda
 from superopt.runtime.port import Port, port
 from superopt.runtime.values import Value, checked, from_ort_value, is_bindable, ort_value, travels_raw
 
-_CUDA, _CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
-_LEVELS = {
-    "all": "ORT_ENABLE_ALL",
-    "extended": "ORT_ENABLE_EXTENDED",
-    "basic": "ORT_ENABLE_BASIC",
-    "disable": "ORT_DISABLE_ALL",
-}
-_ALWAYS = {
-    "session.intra_op.allow_spinning": "0",
-    "session.inter_op.allow_spinning": "0",
-    "session.record_ep_graph_assignment_info": "1",
-}
+_CUDA, _CPU = PROVIDERS["cuda"], PROVIDERS["cpu"]
+_ALWAYS = {**dict(QUIET), "session.record_ep_graph_assignment_info": "1"}
 _RUNNING = "onnxruntime cannot run the model"
 
 
@@ -36,13 +27,16 @@ class Session:
     Give a path wherever a model is large: onnxruntime then maps its external data, and an open session needs about the
     size of the weights; from bytes it needs three times that. `folder` is where bytes find their external data.
 
-    `cpu_nodes` counts the nodes the CPU runs, after optimization; None where this onnxruntime does not tell.
+    `cpu_nodes` counts the nodes the CPU runs, after optimization; None where this onnxruntime does not tell. With
+    `profile`, what each node takes is written to a file whose name begins so, when `end_profile` is called.
     """
 
-    def __init__(self, model: Path | bytes, deployment: Deployment, folder: Path | None = None) -> None:
+    def __init__(
+        self, model: Path | bytes, deployment: Deployment, folder: Path | None = None, profile: Path | None = None
+    ) -> None:
         self.deployment = deployment
         with translated("onnxruntime cannot open the model", model if isinstance(model, Path) else None):
-            self._native: Any = _open(model, deployment, folder)
+            self._native: Any = _open(model, deployment, folder, profile)
         self.inputs = _ports(self._native.get_inputs())
         self.outputs = _ports(self._native.get_outputs())
         self.overridable = _ports(self._native.get_overridable_initializers())
@@ -68,6 +62,22 @@ class Session:
         self._bindings += 1
         with translated(_RUNNING):
             return bind(self._native, self.deployment, self.outputs, values, self._bindings)
+
+    def replay(self, first: Mapping[str, Value], then: Mapping[str, Value]) -> dict[str, Value]:
+        """What it answers to `then` in the buffers of a binding made with `first`: whether a captured CUDA graph reads
+        its inputs anew. Both have the same shapes."""
+        values = self._checked(then)
+        if self.deployment.captures_cuda_graph:
+            _refuse_host_inputs(self._native, values)
+        binding = self.bind({name: copy(value) for name, value in first.items()})  # it is overwritten
+        with translated(_RUNNING):
+            found = binding.replay(values)
+        return dict(zip((p.name for p in self.outputs), found, strict=True))
+
+    def end_profile(self) -> Path:
+        """The file with what the profiler has seen."""
+        with translated("onnxruntime's profiler failed"):
+            return Path(self._native.end_profiling())
 
     def close(self) -> None:
         """Frees the model; bindings made from this session keep it alive."""
@@ -114,7 +124,7 @@ class Session:
         return run_options(self.deployment, SKIP_CAPTURE)
 
 
-def _open(model: Path | bytes, deployment: Deployment, folder: Path | None) -> Any:
+def _open(model: Path | bytes, deployment: Deployment, folder: Path | None, profile: Path | None) -> Any:
     ort = onnxruntime()
     if deployment.target == "cuda":
         preload_cuda()
@@ -127,7 +137,10 @@ def _open(model: Path | bytes, deployment: Deployment, folder: Path | None) -> A
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     options.use_deterministic_compute = True
-    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _LEVELS[deployment.level])
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, LEVELS[deployment.level])
+    if profile is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     for key, value in {**_ALWAYS, **dict(deployment.config)}.items():
@@ -148,6 +161,12 @@ def _assigned(native: Any) -> list[str] | None:
     with translated("onnxruntime does not say where its nodes run"):
         graphs = native.get_provider_graph_assignment_info()
         return [graph.ep_name for graph in graphs for _ in graph.get_nodes()]
+
+
+def _refuse_host_inputs(native: Any, names: Iterable[str]) -> None:
+    for name in names:
+        if home(native, name, "cuda") == "cpu":
+            raise CannotRun(f"input {name} is read on the CPU: a CUDA graph would keep the value it was captured with")
 
 
 def _insist_on_cuda(native: Any, assigned: list[str] | None) -> None:

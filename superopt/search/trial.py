@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,7 @@ from superopt.cost.measure import Subject, compare
 from superopt.cost.result import Comparison
 from superopt.errors import BadModel, CannotRun
 from superopt.ir.onnx import Model
+from superopt.ir.onnx.sized import symbol_sizes
 from superopt.ir.onnx.stats import content_digest, total_bytes
 from superopt.options import Options
 from superopt.report import CheckReport, Environment, TimingReport
@@ -24,6 +26,7 @@ from superopt.runtime.deployment import Deployment
 from superopt.runtime.facts import device_facts, runtime_facts
 from superopt.runtime.session import Session
 from superopt.runtime.target import resolve_target
+from superopt.search.sizes import Point, points_of, rows, weigh
 from superopt.version import __version__
 
 Tell = Callable[[str, str], None]
@@ -38,8 +41,10 @@ class Trial:
         self.model, self.options, self._tell = model, options, tell
         target = resolve_target(options.target)
         self.deployment = Deployment(target, threads=options.threads or usable_cores())
+        self.points = points_of(options.dim)
+        first, *others = (dict(point.sizes) for point in self.points)
         self._request = Request(
-            seed=options.seed, inputs=options.inputs, dims=dict(options.dim), shapes=dict(options.shape)
+            seed=options.seed, inputs=options.inputs, dims=first, shapes=dict(options.shape), also=tuple(others)
         )
 
     def check(self, candidate: Path) -> CheckReport:
@@ -50,52 +55,64 @@ class Trial:
         )  # fmt: skip
 
     def race(self, candidate: Model) -> TimingReport:
-        """The candidate against the original, interleaved."""
+        """The candidate against the original, interleaved, at every point; the figures weigh the points together."""
         try:
-            comparison, frozen = self._compare({ORIGINAL: self.model, CANDIDATE: candidate})
+            found, frozen = self._compare({ORIGINAL: self.model, CANDIDATE: candidate})
         except CannotRun as error:
             return TimingReport.untimed(str(error))
-        return comparison.report(CANDIDATE, self.shapes, frozen)
+        report = weigh(self.points, found).report(CANDIDATE, self.shapes, frozen)
+        return report.model_copy(update={"points": rows(self.points, found, CANDIDATE)})
 
     def time_original(self) -> TimingReport:
         """The original alone, for the table of a run that changed nothing."""
         try:
-            comparison, frozen = self._compare({ORIGINAL: self.model})
+            found, frozen = self._compare({ORIGINAL: self.model})
         except CannotRun as error:
             return TimingReport.untimed(str(error))
+        latency = weigh(self.points, found).latency(ORIGINAL)
         return TimingReport(
-            status="not faster", reason="nothing was changed", before=comparison.latency(ORIGINAL),
-            after=comparison.latency(ORIGINAL), speedup=None, speedup_interval=None, shapes=self.shapes, frozen=frozen,
+            status="not faster", reason="nothing was changed", before=latency, after=latency, speedup=None,
+            speedup_interval=None, shapes=self.shapes, frozen=frozen, points=rows(self.points, found, ORIGINAL),
         )  # fmt: skip
 
     def compare_all(self, models: Mapping[str, Model]) -> tuple[Comparison, bool]:
-        """All models against the first; whether the answer came from the cost file."""
-        return self._compare(models)
+        """All models against the first, all points together; whether the answer came from the cost file."""
+        found, frozen = self._compare(models)
+        return weigh(self.points, found), frozen
 
-    def _compare(self, models: Mapping[str, Model]) -> tuple[Comparison, bool]:
-        feeds = self.feeds
+    def _compare(self, models: Mapping[str, Model]) -> tuple[list[Comparison], bool]:
+        """One comparison for each point; whether the cost file had them all."""
+        seconds = self.options.budget if len(models) > 1 else min(2.0, self.options.budget)
+        method = Method(seconds=seconds / len(self.points))
         subjects = [Subject(n, _source(m), self.deployment, size=total_bytes(m)) for n, m in models.items()]
-        method = Method(seconds=self.options.budget if len(models) > 1 else min(2.0, self.options.budget))
+        found = [self._compare_at(i, models, subjects, method) for i in range(len(self.points))]
+        return [comparison for comparison, _ in found], all(frozen for _, frozen in found)
+
+    def _compare_at(
+        self, point: int, models: Mapping[str, Model], subjects: Sequence[Subject], method: Method
+    ) -> tuple[Comparison, bool]:
+        feeds, where = self._feeds[point], self.points[point].text if len(self.points) > 1 else ""
 
         def measure() -> Comparison:
-            return compare(subjects, feeds, method, tell=self._show)
+            return compare(subjects, feeds, method, tell=lambda progress: self._show(progress, where))
 
         if self.options.costs is None:
             return measure(), False
         with CostCache(self.options.costs) as cache:
-            return cache.get_or_measure(self._key(models), measure)
+            return cache.get_or_measure(self._key(models, feeds), measure)
 
-    def _show(self, progress: Progress) -> None:
-        self._tell("timing", f"{progress.phase}, {progress.seconds:.0f} of at most {progress.limit:.0f} s")
+    def _show(self, progress: Progress, where: str) -> None:
+        text = f"{progress.phase}, {progress.seconds:.0f} of at most {progress.limit:.0f} s"
+        self._tell("timing", f"{where}: {text}" if where else text)
 
-    def _key(self, models: Mapping[str, Model]) -> CostKey:
+    def _key(self, models: Mapping[str, Model], feeds: Mapping[str, Any]) -> CostKey:
         device = device_facts(self.deployment.target)
         return CostKey(
             models=tuple(content_digest(m) for m in models.values()),
             deployments=(self.deployment.text,) * len(models),
             inputs=tuple(
                 Input(name, str(getattr(v, "dtype", type(v).__name__)), tuple(getattr(v, "shape", ())))
-                for name, v in self.feeds.items()
+                for name, v in feeds.items()
             ),
             device=device.name,
             driver=device.driver,
@@ -103,15 +120,31 @@ class Trial:
         )
 
     @cached_property
-    def feeds(self) -> Mapping[str, Any]:
-        """One representative input set; the session that found it is closed before anything is timed."""
+    def _feeds(self) -> list[Mapping[str, Any]]:
+        """One input set for each point; the session that found them is closed before anything is timed."""
         self._tell("timing", "looking for input sizes that run")
         with Session(_source(self.model), self.deployment) as session:
-            return make_feeds(self.model, session, self._request)
+            return [self._feeds_at(point, session) for point in self.points]
+
+    def _feeds_at(self, point: Point, session: Session) -> Mapping[str, Any]:
+        try:
+            return make_feeds(self.model, session, replace(self._request, dims=dict(point.sizes), also=()))
+        except CannotRun as error:
+            raise CannotRun(f"at {point.text}: {error}" if point.text else str(error)) from None
+
+    @property
+    def feeds(self) -> Mapping[str, Any]:
+        """Those of the first point."""
+        return self._feeds[0]
 
     @property
     def shapes(self) -> dict[str, list[int]]:
-        return {name: list(v.shape) for name, v in self.feeds.items() if hasattr(v, "shape")}
+        """Of the inputs at the first point."""
+        return _shapes(self.feeds)
+
+    def symbol_sizes(self, point: int = 0) -> dict[str, int]:
+        """Sizes of the graph's symbols at a point, inner ones included, as far as they follow from shapes."""
+        return symbol_sizes(self.model, _shapes(self._feeds[point]))
 
     def environment(self) -> Environment:
         device = device_facts(self.deployment.target)
@@ -126,6 +159,10 @@ class Trial:
             threads=self.deployment.threads,
             platform=platform.platform(),
         )
+
+
+def _shapes(feeds: Mapping[str, Any]) -> dict[str, list[int]]:
+    return {name: list(v.shape) for name, v in feeds.items() if hasattr(v, "shape")}
 
 
 def _source(model: Model) -> Path | bytes:

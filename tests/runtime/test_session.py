@@ -223,3 +223,18 @@ def test_an_output_declared_with_a_wrong_rank_is_timed_all_the_same():
     binding = session.bind(feeds)
     binding.run()
     binding.run()
+
+
+def test_a_binding_reads_its_inputs_anew():
+    session = Session(add_one(), HERE)
+    first = np.zeros_like(X)
+    np.testing.assert_array_equal(session.replay({"x": first}, {"x": X})["y"], X + 1)
+    assert not first.any()  # the caller's array is left alone
+
+
+def test_what_cannot_be_bound_cannot_be_replayed():
+    nodes = [helper.make_node("Identity", ["x"], ["y"])]
+    made = model(nodes, [tensor("x", [1], TensorProto.STRING)], [tensor("y", [1], TensorProto.STRING)])
+    words = {"x": np.array(["a"], object)}
+    with pytest.raises(CannotRun, match="cannot be bound"):
+        opened(made).replay(words, words)

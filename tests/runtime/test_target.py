@@ -79,3 +79,13 @@ def test_a_cuda_session_runs_on_cuda():
             one, two = session.bind({"x": x}), session.bind({"x": 2 * x})
             for binding in (one, two, one, two):
                 binding.run()
+
+
+@pytest.mark.gpu
+def test_a_captured_graph_reads_its_inputs_anew():
+    if not cuda_state().works:
+        pytest.skip(cuda_state().reason)
+    deployment = Deployment("cuda", provider_options=(("enable_cuda_graph", "1"),))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with Session(add_one(), deployment) as session:
+        np.testing.assert_array_equal(session.replay({"x": 0 * x}, {"x": x})["y"], x + 1)

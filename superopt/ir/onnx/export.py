@@ -15,17 +15,25 @@ from typing import Any
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from superopt.ir.graph import Attribute, Graph, Label, Node, Opaque, Value
+from superopt.ir.onnx.metadata import add_metadata
 from superopt.ir.onnx.model import Model
 from superopt.ir.onnx.tensors import SparseConstant, embedded
 from superopt.ir.tensor import Tensor
 
 WriteTensor = Callable[[Tensor, str], TensorProto]
+_NO_METADATA: Mapping[str, str] = {}
 
 
-def encode(model: Model, graph: Graph, write_tensor: WriteTensor = embedded) -> ModelProto:
-    """The model with its top graph replaced; everything around it as it was."""
+def encode(
+    model: Model,
+    graph: Graph,
+    write_tensor: WriteTensor = embedded,
+    metadata: Mapping[str, str] = _NO_METADATA,
+) -> ModelProto:
+    """The model with its top graph replaced, and notes of superopt added; everything else around it as it was."""
     proto = ModelProto()
     _copy_fields(model.proto, proto, but=("graph",))
+    add_metadata(proto, metadata)
     _Exporter(model, write_tensor).graph(graph, proto.graph)
     return proto
 
@@ -145,6 +153,8 @@ class _Exporter:
             out.name = label.name or self.fresh(node.op)
             if not out.domain:
                 out.ClearField("domain")
+            for key, value in label.metadata:
+                out.metadata_props.add(key=key, value=value)
         out.input.extend("" if v is None else names.of[v] for v in node.inputs)
         out.output.extend(names.of.get(v, "") for v in node.outputs)
         if ordered is not None:

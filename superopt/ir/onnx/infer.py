@@ -4,13 +4,18 @@
 Inference starts from what onnxruntime enforces: the model's tensor inputs and its constants. Shapes that the file
 declares for anything else are not believed (inner values, inputs of a loop's body, elements of a sequence: nobody holds
 a run to them), and neither is the default of an input that the caller may override. A rewrite must not rest on them.
+Symbols of the result are as `superopt.ir.onnx.symbols` says: equal ones are equal sizes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
 
+from superopt.ir.onnx.guesses import hide_all, hide_guesses
+from superopt.ir.onnx.symbols import clear_shapes, forget_elements, with_own_symbols
 from superopt.ir.onnx.tensors import DTYPES
 from superopt.ir.types import (
     Dim,
@@ -27,18 +32,41 @@ SMALL = 1024
 """Constants up to this many bytes keep their values: shapes and axes are computed from them."""
 
 
-def infer(model: ModelProto) -> GraphProto | None:
-    """The graph with inferred value types in its value_info fields, bodies likewise; None where inference gives up."""
+def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) -> GraphProto | None:
+    """The graph with inferred value types in its value_info fields, bodies likewise; None where inference gives up.
+
+    With `shapes` the inputs they name have those instead of what the file declares.
+    """
     if any(f.domain in ("", "ai.onnx") for f in model.functions):
         return None  # onnx would infer by its own definition of an operator that the model redefines
     # From version 4 on onnx takes the type of an initializer that is no input from the initializer.
     skeleton = ModelProto(ir_version=max(model.ir_version, 4))
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
+    for function in skeleton.functions:
+        function.ClearField("value_info")
+        hide_all(function.node)
     _strip(model.graph, skeleton.graph, overridable=model.ir_version >= 4)
-    for value, declared in zip(skeleton.graph.input, _free_inputs(model.graph, model.ir_version >= 4), strict=True):
-        if declared.type.HasField("tensor_type"):
-            value.CopyFrom(declared)
+    known = {value.name: value for value in with_own_symbols(model.graph.input)}
+    for value in skeleton.graph.input:
+        value.CopyFrom(known[value.name])
+        if shapes is not None and value.name in shapes and value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
+            value.type.tensor_type.shape.SetInParent()
+            for size in shapes[value.name]:
+                value.type.tensor_type.shape.dim.add(dim_value=size)
+    found = _inferred(skeleton)
+    if found is not None and hide_guesses(skeleton.graph, found):
+        found = _inferred(skeleton)
+        if found is not None and hide_guesses(skeleton.graph, found):
+            hide_all(skeleton.graph.node)
+            found = _inferred(skeleton)
+    if found is not None:
+        forget_elements(found, model.functions)
+    return found
+
+
+def _inferred(skeleton: ModelProto) -> GraphProto | None:
     try:
         return onnx.shape_inference.infer_shapes(skeleton, check_type=False, strict_mode=False, data_prop=True).graph
     except (RuntimeError, ValueError, onnx.shape_inference.InferenceError):
@@ -79,17 +107,7 @@ def _without_shape(value: ValueInfoProto, out: ValueInfoProto) -> None:
     out.name = value.name
     if value.HasField("type"):
         out.type.CopyFrom(value.type)
-        _clear_shapes(out.type)
-
-
-def _clear_shapes(proto: onnx.TypeProto) -> None:
-    kind = proto.WhichOneof("value")
-    if kind in ("tensor_type", "sparse_tensor_type"):
-        getattr(proto, kind).ClearField("shape")
-    elif kind in ("sequence_type", "optional_type"):
-        _clear_shapes(getattr(proto, kind).elem_type)
-    elif kind == "map_type":
-        _clear_shapes(proto.map_type.value_type)
+        clear_shapes(out.type)
 
 
 def _strip_attribute(attribute: AttributeProto, out: AttributeProto, overridable: bool) -> None:

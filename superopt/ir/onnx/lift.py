@@ -24,6 +24,7 @@ from superopt.ir.graph import (
 )
 from superopt.ir.onnx.infer import infer, type_of, value_types
 from superopt.ir.onnx.order import in_order
+from superopt.ir.onnx.symbols import with_own_symbols
 from superopt.ir.onnx.tensors import DTYPES, SparseConstant, tensor_of
 from superopt.ir.types import Type
 
@@ -80,10 +81,11 @@ class Lifter:
     ) -> Graph:
         types = value_types(inferred)
         scope = Scope({}, outer, captures)
-        declared = outer is None  # onnxruntime holds a run to the shapes of the model's inputs, not to those of a body
+        # onnxruntime holds a run to the shapes of the model's inputs, not to those of a body
+        trusted = with_own_symbols(proto.input) if outer is None else proto.input
         inputs = tuple(
-            make_parameter(i, type_of(v.type) if declared and v.HasField("type") else types.get(v.name))
-            for i, v in enumerate(proto.input)
+            make_parameter(i, type_of(v.type) if outer is None and v.HasField("type") else types.get(v.name))
+            for i, v in enumerate(trusted)
         )
         input_names = tuple(v.name for v in proto.input)
         for name, parameter in zip(input_names, inputs, strict=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from onnx import ModelProto, TensorProto
@@ -17,6 +18,7 @@ from superopt.errors import BadModel
 from superopt.ir.files import Written, clear_write_errors
 from superopt.ir.graph import Graph
 from superopt.ir.onnx.export import encode
+from superopt.ir.onnx.metadata import add_metadata
 from superopt.ir.onnx.model import Model
 from superopt.ir.onnx.tensors import embedded, referenced
 from superopt.ir.tensor import Tensor
@@ -25,24 +27,33 @@ PROTOBUF_LIMIT = 2_000_000_000
 EXTERNAL_FROM = 1024
 """Tensors of fewer bytes stay in the file: shapes and axes must be readable without the data file."""
 ALIGNMENT = 4096
+_NO_METADATA: Mapping[str, str] = {}
 
 
 def stage(
-    model: Model, graph: Graph | None, folder: Path, name: str, data_name: str, *, share: bool = False
+    model: Model,
+    graph: Graph | None,
+    folder: Path,
+    name: str,
+    data_name: str,
+    *,
+    share: bool = False,
+    metadata: Mapping[str, str] = _NO_METADATA,
 ) -> Written:
     """Write the model with `graph` in place of its own (None: exactly as it was read) into `folder`.
 
     `share`: the original will lie beside itself, where its data files already are.
+    `metadata`: notes of superopt for the model's own; an original never gets any.
     """
     with clear_write_errors(folder / name):
         folder.mkdir(parents=True, exist_ok=True)
         if graph is None:
             return _stage_original(model, folder, name, () if share else model.external)
         if not model.external and _constant_bytes(graph) < PROTOBUF_LIMIT:
-            _write(folder / name, serialize(encode(model, graph)))
+            _write(folder / name, serialize(encode(model, graph, metadata=metadata)))
             return Written(folder / name, ())
         with open(folder / data_name, "wb") as data:
-            proto = encode(model, graph, _external_writer(data, data_name))
+            proto = encode(model, graph, _external_writer(data, data_name), metadata)
             data.flush()
             os.fsync(data.fileno())
         kept = _copy_function_data(model, proto, folder)
@@ -51,6 +62,16 @@ def stage(
             (folder / data_name).unlink()
             return Written(folder / name, kept)
         return Written(folder / name, (data_name, *kept))
+
+
+def annotate(staged: Path, metadata: Mapping[str, str]) -> None:
+    """Add notes of superopt to a model that is already staged; its data files are left alone."""
+    proto = ModelProto.FromString(staged.read_bytes())
+    add_metadata(proto, metadata)
+    beside = staged.with_name(f"{staged.name}.annotated")
+    with clear_write_errors(staged):
+        _write(beside, serialize(proto))
+        os.replace(beside, staged)
 
 
 def serialize(proto: ModelProto) -> bytes:

@@ -33,7 +33,9 @@ class SmallModel:
 
 
 @dataclass
-class _Names:
+class Names:
+    """Values named in the order in which they are met."""
+
     of: dict[Value, str] = field(default_factory=dict)
 
     def name(self, value: Value) -> str:
@@ -47,8 +49,8 @@ def runnable(
     outputs: Mapping[Value, TensorType],
 ) -> SmallModel:
     """Nodes, with which of their outputs exist, on known tensors; large ones are fed, never copied into the message."""
-    proto = _shell(model)
-    names = _Names()
+    proto = shell(model)
+    names = Names()
     feeds: dict[str, Array] = {}
     for node, present in nodes:
         for value in node.inputs:
@@ -57,27 +59,27 @@ def runnable(
                 if tensor.dtype is DType.STRING or tensor.nbytes <= SMALL:
                     proto.graph.initializer.append(embedded(tensor, name))
                 else:
-                    proto.graph.input.add(name=name).type.CopyFrom(_type_proto(tensor.type))
+                    proto.graph.input.add(name=name).type.CopyFrom(type_proto(tensor.type))
                     feeds[name] = tensor.numpy()
-        _add_node(proto.graph, node, names, present)
+        add_node(proto.graph, node, names, present)
     for value, type_ in outputs.items():
-        proto.graph.output.add(name=names.of[value]).type.CopyFrom(_type_proto(type_))
+        proto.graph.output.add(name=names.of[value]).type.CopyFrom(type_proto(type_))
     return SmallModel(proto.SerializeToString(deterministic=True), feeds)
 
 
 def infer_types(model: Model, node: Node, known: Mapping[Value, Tensor], present: Sequence[bool]) -> tuple[Type, ...]:
     """What onnx infers for the node's outputs from its operands' types and, where known, their values."""
-    proto = _shell(model)
-    names = _Names()
+    proto = shell(model)
+    names = Names()
     for value in dict.fromkeys(v for v in node.inputs if v is not None):
         tensor, name = known.get(value), names.name(value)
         if tensor is not None and tensor.readable and tensor.dtype is not DType.STRING and tensor.nbytes <= SMALL:
             proto.graph.initializer.append(embedded(tensor, name))
         elif isinstance(value.type, TensorType) and value.type.dtype is not None:
-            proto.graph.input.add(name=name).type.CopyFrom(_type_proto(tensor.type if tensor else value.type))
+            proto.graph.input.add(name=name).type.CopyFrom(type_proto(tensor.type if tensor else value.type))
         else:
             return node.types
-    message = _add_node(proto.graph, node, names, present)
+    message = add_node(proto.graph, node, names, present)
     for name in message.output:
         if name:
             proto.graph.output.add(name=name)
@@ -85,13 +87,14 @@ def infer_types(model: Model, node: Node, known: Mapping[Value, Tensor], present
     return tuple(found.get(n) if n else None for n in message.output)
 
 
-def _shell(model: Model) -> ModelProto:
+def shell(model: Model) -> ModelProto:
+    """An empty model with the versions of another."""
     proto = ModelProto(ir_version=max(model.ir_version, 4), graph=GraphProto(name="small"))
     proto.opset_import.extend(model.proto.opset_import)
     return proto
 
 
-def _add_node(graph: GraphProto, node: Node, names: _Names, present: Sequence[bool]) -> NodeProto:
+def add_node(graph: GraphProto, node: Node, names: Names, present: Sequence[bool]) -> NodeProto:
     message = graph.node.add(op_type=node.op, domain=node.domain)
     message.input.extend("" if v is None else names.name(v) for v in node.inputs)
     message.output.extend(names.name(v) if there else "" for v, there in zip(node.outputs, present, strict=True))
@@ -106,7 +109,7 @@ def _add_node(graph: GraphProto, node: Node, names: _Names, present: Sequence[bo
     return message
 
 
-def _type_proto(type_: TensorType) -> TypeProto:
+def type_proto(type_: TensorType) -> TypeProto:
     shape = None if type_.shape is None else [d if isinstance(d, int) else None for d in type_.shape]
     assert type_.dtype is not None
     return helper.make_tensor_type_proto(CODES[type_.dtype], shape)

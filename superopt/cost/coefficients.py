@@ -1,0 +1,43 @@
+"""Seconds per unit of work: what the predictor multiplies amounts by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from superopt.cost.features import Amounts, Column
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """By column; one that is missing is priced like its general column, and that one like nothing known: 0."""
+
+    seconds: Mapping[Column, float] = field(default_factory=dict[Column, float])
+
+    def of(self, column: Column) -> float:
+        found = self.seconds.get(column)
+        return self.seconds.get(column.general, 0.0) if found is None else found
+
+    def price(self, amounts: Amounts) -> float:
+        return sum(self.of(column) * amount for column, amount in amounts)
+
+
+# Orders of magnitude of a few CPU cores, for a device on which nothing has been measured.
+PRIORS = Coefficients(
+    {
+        Column("launch", "run"): 2e-6,
+        Column("launch", "run", "view"): 5e-7,
+        Column("absorbed", "byte"): 1e-11,
+        Column("element-wise", "byte"): 1e-10,
+        Column("function", "element"): 1e-9,
+        Column("movement", "byte"): 2e-10,
+        Column("reduction", "element"): 5e-10,
+        Column("pool", "element"): 5e-10,
+        Column("convolution", "operation"): 2e-11,
+        Column("convolution", "byte"): 1e-10,
+        Column("product", "operation"): 2e-11,
+        Column("product", "byte"): 1e-10,
+        Column("recurrent", "operation"): 4e-11,
+        Column("recurrent", "run"): 1e-5,
+    }
+)

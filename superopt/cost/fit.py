@@ -1,0 +1,97 @@
+"""Coefficients from measured times: least squares that never make work free, and that hold on to what they know.
+
+The error of a prediction is the logarithm of predicted over measured, so that a region of 20 µs weighs as much as one
+of 20 ms. It is brought down by a few weighted linear fits; an observation that is far off (a model that the
+runtime treats in a way no feature tells) loses weight. Each coefficient is pulled towards where it stood: columns that
+no observation contains stay there.
+
+First the general columns are fitted, one for each kind of work and unit, then the columns of single operators, pulled
+towards their general one. An operator that was never measured is priced by its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from superopt.cost.coefficients import Coefficients
+from superopt.cost.features import Amounts, Column
+
+Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+_ROUNDS = 30
+_SWEEPS = 100
+_SETTLED = 1e-4
+_LEAST, _MOST = 0.01, 100.0  # of where a coefficient stood
+_STEP = 3.0  # the most by which one linear fit may change a scale, as a factor
+_FAR_OFF = 0.4  # as a logarithm
+_GENERAL_PULL, _SINGLE_PULL = 0.05, 0.1  # in observations that say otherwise by a factor of e
+
+
+class Observation(NamedTuple):
+    amounts: Amounts
+    seconds: float
+
+
+def fit(observations: Iterable[Observation], start: Coefficients) -> Coefficients:
+    """The same for the same observations in the same order."""
+    seen = [o for o in observations if o.seconds > 0 and any(amount > 0 for _, amount in o.amounts)]
+    if not seen:
+        return start
+    general = _scales(seen, start, _generals(start), _GENERAL_PULL)
+    moved = Coefficients({c: s * general.get(c.general, 1.0) for c, s in start.seconds.items()})
+    singles = {c: c for o in seen for c, _ in o.amounts}
+    scales = _scales(seen, moved, singles, _SINGLE_PULL)
+    return Coefficients({**moved.seconds, **{c: moved.of(c) * scale for c, scale in scales.items()}})
+
+
+def _generals(start: Coefficients) -> dict[Column, Column]:
+    return {c: c.general for c in start.seconds}
+
+
+def _scales(
+    observations: Sequence[Observation], start: Coefficients, groups: Mapping[Column, Column], pull: float
+) -> dict[Column, float]:
+    """By how much each group of columns is to be scaled."""
+    names = sorted({groups.get(c, c.general) for o in observations for c, _ in o.amounts})
+    place = {name: i for i, name in enumerate(names)}
+    parts = np.zeros((len(observations), len(names)))
+    for row, observation in enumerate(observations):
+        for column, amount in observation.amounts:
+            parts[row, place[groups.get(column, column.general)]] += amount * start.of(column)
+    seconds = np.array([o.seconds for o in observations])
+    found = _fitted(parts, seconds, pull)
+    return {name: float(found[i]) for name, i in place.items()}
+
+
+def _fitted(parts: Matrix, seconds: Matrix, pull: float) -> Matrix:
+    """Scales of the columns of `parts` whose sums are close to `seconds`."""
+    scales = np.ones(parts.shape[1])
+    for _ in range(_ROUNDS):
+        predicted = np.maximum(parts @ scales, 1e-12)
+        error = np.abs(np.log(predicted / seconds))
+        weight = np.minimum(1.0, _FAR_OFF / np.maximum(error, 1e-9)) / (predicted * seconds)
+        # The pull is on logarithms too: pull · log(scale)², linear around where the scale is.
+        gram = parts.T @ (parts * weight[:, None]) + np.diag(pull / scales**2)
+        right = parts.T @ (weight * seconds) + pull * (1 - np.log(scales)) / scales
+        before, scales = scales, _bounded(gram, right, scales)
+        if np.max(np.abs(scales - before)) < _SETTLED:
+            break
+    return scales
+
+
+def _bounded(gram: Matrix, right: Matrix, start: Matrix) -> Matrix:
+    """Coordinate descent: the least-squares solution inside the bounds."""
+    scales, low, high = start.copy(), np.maximum(start / _STEP, _LEAST), np.minimum(start * _STEP, _MOST)
+    for _ in range(_SWEEPS):
+        largest = 0.0
+        for i in range(len(scales)):
+            best = scales[i] + (right[i] - gram[i] @ scales) / gram[i, i]
+            best = min(max(best, low[i]), high[i])
+            largest = max(largest, abs(best - scales[i]))
+            scales[i] = best
+        if largest < _SETTLED:
+            break
+    return scales

@@ -1,0 +1,89 @@
+"""Seconds of a region, predicted from its nodes: what ranks candidates before the clock decides among the best."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+
+from superopt.cost.coefficients import PRIORS, Coefficients
+from superopt.cost.features import Amounts, Column, Measures, amounts
+from superopt.cost.fit import Observation, fit
+from superopt.cost.fusions import ALONE, roles
+from superopt.cost.weights import is_weight_only
+from superopt.ir.graph import Graph, Node, Value
+
+
+class Predictor:
+    """Prices nodes at the given sizes of symbolic dims.
+
+    Nodes are hash-consed, so a candidate that shares most of its nodes with those priced before costs little more than
+    walking over it.
+    """
+
+    def __init__(self, sizes: Mapping[str, int] | None = None, coefficients: Coefficients = PRIORS) -> None:
+        self._measures = Measures(dict(sizes or {}))
+        self._start = self._coefficients = coefficients
+        self._counted: weakref.WeakKeyDictionary[Node, dict[str, Amounts]] = weakref.WeakKeyDictionary()
+        self._priced: weakref.WeakKeyDictionary[Node, dict[str, float]] = weakref.WeakKeyDictionary()
+
+    @property
+    def coefficients(self) -> Coefficients:
+        return self._coefficients
+
+    def region(self, graph: Graph) -> float:
+        """Seconds of the nodes that run; weight-only ones are free."""
+        running, played = _running(graph)
+        return sum(self.node(n, played.get(n, ALONE)) for n in running)
+
+    def node(self, node: Node, role: str = ALONE) -> float:
+        """Seconds of one node, as the runtime executes it where it stands (see fusions.py)."""
+        priced = self._priced.get(node)
+        if priced is None:
+            priced = self._priced[node] = {}
+        seconds = priced.get(role)
+        if seconds is None:
+            seconds = priced[role] = self._coefficients.price(self._amounts(node, role))
+        return seconds
+
+    def amounts(self, graph: Graph) -> Amounts:
+        """What the region's nodes ask of the device, added up."""
+        running, played = _running(graph)
+        total: dict[Column, float] = {}
+        for node in running:
+            for column, amount in self._amounts(node, played.get(node, ALONE)):
+                total[column] = total.get(column, 0.0) + amount
+        return tuple(sorted(total.items()))
+
+    def refit(self, observations: Iterable[tuple[Graph, float]]) -> None:
+        """Learns from all measured regions so far, given with their seconds; it starts from the same point each time,
+        so that the same measurements give the same prices however often they came in."""
+        self._coefficients = fit((Observation(self.amounts(g), seconds) for g, seconds in observations), self._start)
+        self._priced.clear()
+
+    def _amounts(self, node: Node, role: str) -> Amounts:
+        counted = self._counted.get(node)
+        if counted is None:
+            counted = self._counted[node] = {}
+        found = counted.get(role)
+        if found is None:
+            found = counted[role] = amounts(node, self._measures, role)
+        return found
+
+
+def _running(graph: Graph) -> tuple[list[Node], dict[Node, str]]:
+    """The nodes that run, and the roles of those that do not stand alone; what nobody reads is dropped anyway."""
+    uses: dict[Value, int] = {}
+    read: set[object] = set()
+    for value in graph.outputs:
+        uses[value] = uses.get(value, 0) + 1
+        read.add(value.producer)
+    running: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node not in read or is_weight_only(node):
+            continue
+        running.append(node)
+        for value in node.operands:
+            uses[value] = uses.get(value, 0) + 1
+            read.add(value.producer)
+    running.reverse()
+    return running, roles(running, uses)

@@ -1,0 +1,88 @@
+"""Times of regions on one device: remembered, taken from a cost file where it has them, measured where it has not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from superopt.cost.cache import CostCache, RegionKey, RegionTime
+from superopt.cost.regions import REGION_METHOD, RegionSubject, time_regions, time_yardstick
+from superopt.runtime.deployment import Deployment
+from superopt.runtime.facts import device_facts, runtime_facts
+
+NO_TIME_LEFT = "no time was left to measure it"
+_YARDSTICK = "yardstick"
+_YARDSTICK_SECONDS = 0.3
+
+
+class RegionTimer:
+    """Answers the same question the same way, for as long as it lives and from one cost file for ever.
+
+    What no time was left for is not remembered: it may be asked again.
+    """
+
+    def __init__(self, deployment: Deployment, cache: CostCache | None = None, seed: int = 0) -> None:
+        self.deployment = deployment
+        self._cache, self._seed = cache, seed
+        self._known: dict[str, RegionTime] = {}
+
+    def time(
+        self, subjects: Sequence[RegionSubject], seconds: float, tell: Callable[[int, str], None] | None = None
+    ) -> list[float | None]:
+        """Seconds of each, those that are not known yet timed against the first; None, with the reason told."""
+        missing = [i for i, s in enumerate(subjects) if self._find(s.key) is None]
+        if missing:
+            self._measure(subjects, missing, seconds)
+        found = [self._known.get(s.key, RegionTime(None, NO_TIME_LEFT)) for s in subjects]
+        for i, result in enumerate(found):
+            if result.seconds is None and tell is not None:
+                tell(i, result.reason)
+        return [result.seconds for result in found]
+
+    @cached_property
+    def yardstick(self) -> float:
+        known = self._find(_YARDSTICK)
+        if known is None or known.seconds is None:
+            known = RegionTime(time_yardstick(self.deployment, _YARDSTICK_SECONDS))
+            self._keep(_YARDSTICK, known)
+        assert known.seconds is not None
+        return known.seconds
+
+    def _measure(self, subjects: Sequence[RegionSubject], missing: Sequence[int], seconds: float) -> None:
+        """The first runs along, known or not; where it is known, the others are told by their ratio to it."""
+        order = [0, *(i for i in missing if i != 0)]
+        reasons: dict[int, str] = {}
+        times = time_regions(
+            [subjects[i] for i in order], self.deployment, seconds, lambda at, why: reasons.update({order[at]: why}),
+            yardstick=self.yardstick, seed=self._seed,
+        )  # fmt: skip
+        measured = dict(zip(order, times, strict=True))
+        before, now = self._known.get(subjects[0].key), measured[0]
+        scale = before.seconds / now if before is not None and before.seconds and now else 1.0
+        for i in missing:
+            taken = measured[i]
+            if taken is not None:
+                self._keep(subjects[i].key, RegionTime(taken * scale))
+            elif i in reasons and reasons[i] != NO_TIME_LEFT:
+                self._keep(subjects[i].key, RegionTime(None, reasons[i]))
+
+    def _find(self, name: str) -> RegionTime | None:
+        found = self._known.get(name)
+        if found is None and self._cache is not None:
+            found = self._cache.get_region(self._key(name))
+            if found is not None:
+                self._known[name] = found
+        return found
+
+    def _keep(self, name: str, found: RegionTime) -> None:
+        self._known[name] = found
+        if self._cache is not None:
+            self._cache.put_region(self._key(name), found)
+
+    def _key(self, name: str) -> RegionKey:
+        device = self._device
+        return RegionKey(name, self.deployment.text, device.name, device.driver, runtime_facts().version, REGION_METHOD)
+
+    @cached_property
+    def _device(self):
+        return device_facts(self.deployment.target, self.deployment.device_id)

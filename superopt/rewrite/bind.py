@@ -1,0 +1,301 @@
+"""What a pattern's names stand for, while a match is put together. Bindings are never changed: trying is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from superopt.ir.graph import Node, Value
+from superopt.ir.types import DType
+from superopt.ops.element import Access
+from superopt.ops.index import Index, Poly, Symbol, divide_terms, same, substitute_condition
+from superopt.ops.registry import Operator
+from superopt.ops.symbols import Symbols
+from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name, evaluate, names_in
+from superopt.rewrite.pattern import PatternNode
+from superopt.rewrite.reading import Reading, decimal
+from superopt.rewrite.rule import Block, Given, Rule
+from superopt.rewrite.sizes import decide
+
+
+class Conflict(Exception):
+    """Something does not fit; the message says what was expected and what was found."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    holds: Callable[[Mapping[str, Any]], bool]
+    expression: Expression
+    message: str
+
+
+@dataclass(frozen=True)
+class Equation:
+    """An expression of the rule that must have a value found in the graph."""
+
+    left: Expression
+    right: Any
+    message: str
+
+
+@dataclass(frozen=True)
+class Bindings:
+    nodes: Mapping[int, Node] = field(default_factory=dict[int, Node])
+    inputs: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    coerced: Mapping[str, tuple[Index, ...]] = field(default_factory=dict[str, tuple[Index, ...]])
+    names: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    dtype: DType | None = None
+    demands: tuple[Demand, ...] = ()
+    equations: tuple[Equation, ...] = ()
+
+    def with_node(self, index: int, node: Node) -> Bindings:
+        return replace(self, nodes={**self.nodes, index: node})
+
+    def with_input(self, name: str, value: Value, seen: tuple[Index, ...] | None) -> Bindings:
+        coerced = self.coerced if seen is None else {**self.coerced, name: seen}
+        return replace(self, inputs={**self.inputs, name: value}, coerced=coerced)
+
+    def with_dtype(self, dtype: DType) -> Bindings:
+        if self.dtype is None:
+            return replace(self, dtype=dtype)
+        if self.dtype is not dtype:
+            raise Conflict(f"mixed element types, {self.dtype} and {dtype}")
+        return self
+
+    def with_name(self, name: str, value: Any) -> Bindings:
+        if name in self.names:
+            if not equal(self.names[name], value):
+                raise Conflict(f"{name} would be both {_shown(self.names[name])} and {_shown(value)}")
+            return self
+        return replace(self, names={**self.names, name: value})
+
+    def with_demand(self, holds: Callable[[Mapping[str, Any]], bool], on: Expression, message: str) -> Bindings:
+        demand = Demand(holds, on, message)
+        if names_in(on) <= self.names.keys():
+            if not holds(self.names):
+                raise Conflict(message)
+            return self
+        return replace(self, demands=(*self.demands, demand))
+
+    def with_shape(self, given: Given, shape: tuple[Index, ...]) -> Bindings:
+        blocks = [d for d in given.dims if isinstance(d, Block)]
+        fixed = len(given.dims) - len(blocks)
+        known = sum(self.names[f"|{b.name}|"] for b in blocks if f"|{b.name}|" in self.names)
+        open_blocks = [b for b in blocks if f"|{b.name}|" not in self.names]
+        left = len(shape) - fixed - known
+        if left < 0 or (not open_blocks and left) or len({b.name for b in open_blocks}) > 1:
+            raise Conflict(f"{given.name} has {len(shape)} axes, expected [{', '.join(map(str, given.dims))}]")
+        bound, position = self, 0
+        for dim in given.dims:
+            if isinstance(dim, Block):
+                rank = bound.names.get(f"|{dim.name}|", left)
+                bound = bound.with_name(f"|{dim.name}|", rank)
+                bound = bound.with_name(dim.name, list(shape[position : position + rank]))
+                position += rank
+            else:
+                message = f"axis {position} of {given.name} is {shape[position]}, expected {dim}"
+                bound = bound.unified(dim, shape[position], message)
+                position += 1
+        return bound
+
+    def with_arguments(self, want: PatternNode, reading: Reading) -> Bindings:
+        """The node's arguments against those that the rule writes, leaves to a bundle, or leaves out."""
+        written = dict(want.call.arguments)
+        bound = self
+        bundled: dict[str, Any] = {}
+        for name, value in reading.arguments.items():
+            if name in written:
+                message = f"{name} of {want.call.op} is {_shown(value)}, expected {written[name]}"
+                bound = bound.unified(_from_front(name, written[name], reading), value, message)
+            elif want.call.bundle is not None:
+                bundled[name] = value
+            elif not is_default(want.operator, name, value, reading):
+                raise Conflict(f"{name} of {want.call.op} is {_shown(value)}, which the rule leaves out")
+        if want.call.bundle is not None:
+            bound = bound._with_bundle(want, bundled, reading)
+        return bound
+
+    def _with_bundle(self, want: PatternNode, found: dict[str, Any], reading: Reading) -> Bindings:
+        name = want.call.bundle
+        assert name is not None
+        kept = covered_bundle(want.operator, found, reading, {n for n, _ in want.call.arguments})
+        if name in self.names:
+            known = self.names[name]
+            for entry in kept.keys() & known.keys():
+                if not equal(known[entry], kept[entry]):
+                    raise Conflict(f"{entry} differs: {_shown(known[entry])} and {_shown(kept[entry])}")
+            return self
+        bound = replace(self, names={**self.names, name: kept})
+        for entry, value in kept.items():
+            bound = bound.with_name(f"{name}.{entry}", value)
+        return bound
+
+    def unified(self, expression: Expression, value: Any, message: str) -> Bindings:
+        """With `expression` equal to `value`, now where that can be told, else when the names are known."""
+        if isinstance(expression, Listing):
+            if not isinstance(value, list) or len(value) != len(expression.items):
+                raise Conflict(message)
+            bound = self
+            for item, part in zip(expression.items, value, strict=True):
+                bound = bound.unified(item, part, message)
+            return bound
+        if isinstance(expression, Name) and expression.name not in self.names:
+            return self.with_name(expression.name, value)
+        unknown = names_in(expression) - self.names.keys()
+        if not unknown:
+            if not equal(evaluate(expression, self.names), value):
+                raise Conflict(message)
+            return self
+        solved = _solved(expression, value, self.names) if len(unknown) == 1 else None
+        if solved is not None:
+            return self.with_name(*solved)
+        return replace(self, equations=(*self.equations, Equation(expression, value, message)))
+
+    def settled(self, rule: Rule) -> dict[str, Any]:
+        """All names of the rule; raises where one is not determined or something does not fit."""
+        bound = self
+        while bound.equations:
+            waiting = bound.equations
+            bound = replace(bound, equations=())
+            for equation in waiting:
+                bound = bound.unified(equation.left, equation.right, equation.message)
+            if len(bound.equations) == len(waiting):
+                bound = bound._defined(rule)
+                if bound is None:
+                    raise Conflict(f"not determined: {waiting[0].left}")
+        while (further := bound._defined(rule)) is not None:
+            bound = further
+        for demand in bound.demands:
+            if not names_in(demand.expression) <= bound.names.keys():
+                raise Conflict(f"not determined: {demand.expression}")
+            if not demand.holds(bound.names):
+                raise Conflict(demand.message)
+        return dict(bound.names)
+
+    def _defined(self, rule: Rule) -> Bindings | None:
+        """With one more name that a condition `name == …` defines."""
+        for where in rule.where:
+            for side, other in ((where.left, where.right), (where.right, where.left)):
+                if where.comparison == "==" and names_in(other) <= self.names.keys():
+                    unknown = names_in(side) - self.names.keys()
+                    solved = _solved(side, evaluate(other, self.names), self.names) if len(unknown) == 1 else None
+                    if solved is not None:
+                        return self.with_name(*solved)
+        return None
+
+
+def _solved(expression: Expression, value: Any, names: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """The one unknown name of a sum or product, and its value."""
+    if isinstance(expression, Name):
+        return (expression.name, value)
+    if not isinstance(expression, Binary) or not isinstance(value, int | Poly):
+        return None
+    left_known = names_in(expression.left) <= names.keys()
+    known = evaluate(expression.left if left_known else expression.right, names)
+    open_side = expression.right if left_known else expression.left
+    if not isinstance(known, int | Poly):
+        return None
+    if expression.operator == "+":
+        return _solved(open_side, value - known, names)
+    if expression.operator == "-":
+        return _solved(open_side, known - value if left_known else value + known, names)
+    if expression.operator == "*" and not (isinstance(known, int) and known == 0):
+        if isinstance(value, int) and isinstance(known, int):
+            whole, rest = divmod(value, known)
+        else:
+            whole, rest = divide_terms(value, known)
+        if isinstance(rest, int) and rest == 0:
+            return _solved(open_side, whole, names)
+        raise Conflict(f"{value} is no multiple of {known}")
+    return None
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Equal for sure; sizes that are equal only for some values of their symbols are not."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, Poly) or isinstance(b, Poly):
+        return isinstance(a, int | Poly) and isinstance(b, int | Poly) and same(a, b)
+    if isinstance(a, list) or isinstance(b, list) or a is None or b is None:
+        return a is b
+    return bool(a == b)
+
+
+def is_default(operator: Operator, name: str, value: Any, reading: Reading) -> bool:
+    """Whether an argument says what leaving it out says."""
+    parameter = operator.parameter(name)
+    assert parameter is not None
+    default = parameter.default
+    if isinstance(default, float):
+        default = decimal(default, "float64")
+    if default is None and isinstance(value, list):
+        fillers = {"strides": 1, "dilations": 1, "steps": 1, "pads": 0, "output_padding": 0}
+        if name in fillers:
+            return all(isinstance(v, int) and v == fillers[name] for v in value)
+        return False
+    if name == "axis" and isinstance(default, int) and default < 0:
+        return isinstance(value, int) and value - default == reading.rank
+    return equal(value, default)
+
+
+def covered_bundle(operator: Operator, found: dict[str, Any], reading: Reading, named: set[str]) -> dict[str, Any]:
+    """The entries that a bundle of this operator stands for; raises where a proof did not cover what was found."""
+    if operator.unknown is None:
+        raise Conflict(f"{operator.kind} has no attributes that a bundle could stand for")
+    reason = "its attributes are not covered by proofs"
+    symbols = Symbols()
+    for option in operator.unknown(symbols, reading.ranks):
+        bound: dict[Symbol, Index] | None = {}
+        kept: dict[str, Any] = {}
+        for name, value in found.items():
+            if name in option:
+                bound = None if bound is None else _fitted(option[name], value, bound)
+                kept[name] = value
+            elif not is_default(operator, name, value, reading):
+                bound, reason = None, f"{name} of {operator.kind} is {_shown(value)}, which proofs did not cover"
+        if bound is None or any(n not in found and n not in named for n in option):
+            continue
+        facts = [substitute_condition(fact, bound) for fact in symbols.facts]
+        relevant = [f for f in facts if decide(f) is not None]
+        if all(decide(f) for f in relevant):
+            return kept
+    raise Conflict(reason)
+
+
+def _fitted(want: Any, value: Any, bound: dict[Symbol, Index]) -> dict[Symbol, Index] | None:
+    """Symbols of a covered argument against a found one."""
+    if isinstance(want, list) and isinstance(value, list) and len(want) == len(value):
+        current: dict[Symbol, Index] | None = bound
+        for a, b in zip(want, value, strict=True):
+            current = None if current is None else _fitted(a, b, current)
+        return current
+    if isinstance(want, Poly):
+        [symbol] = want.atoms
+        if not isinstance(symbol, Symbol) or not isinstance(value, int | Poly):
+            return None
+        if symbol in bound:
+            return bound if same(bound[symbol], value) else None
+        return {**bound, symbol: value}
+    if isinstance(want, Access):
+        return bound if not isinstance(value, list | str | None) else None
+    return bound if equal(want, value) else None
+
+
+def _from_front(name: str, expression: Expression, reading: Reading) -> Expression:
+    """Axes that a rule counts from the back, counted from the front."""
+    if name == "axes" and isinstance(expression, Listing):
+        rank = reading.rank + (len(expression.items) if reading.operator.name == "Unsqueeze" else 0)
+        return Listing(tuple(_positive(item, rank) for item in expression.items))
+    return _positive(expression, reading.rank) if name == "axis" else expression
+
+
+def _positive(expression: Expression, rank: int) -> Expression:
+    negative = isinstance(expression, Binary) and expression.operator == "-" and expression.left == Literal("0")
+    return Binary("-", Literal(str(rank)), expression.right) if negative else expression  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown, value))}]"
+    return f"{float(value):g}" if hasattr(value, "numerator") and not isinstance(value, int) else str(value)

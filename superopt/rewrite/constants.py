@@ -1,0 +1,110 @@
+"""What a matcher may know of constants, and the constants that rewrites add; one object for each content.
+
+Nodes are hash-consed by the identity of their operands, so equal numbers made twice must be the same `Constant`, or
+equal graphs would look different.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from superopt.ir.graph import Constant, Node, Value
+from superopt.ir.tensor import ArrayTensor, Tensor, numpy_dtype
+from superopt.ir.types import DType
+
+READABLE = 1 << 16
+"""Elements of the largest constant that is looked into for one number that fills it."""
+SHORT = 4096
+"""Elements of the longest list of axes, pads or dims that is read."""
+
+Number: TypeAlias = int | float
+
+
+class Constants:
+    """The constants of one optimization, by identity and by content."""
+
+    def __init__(self) -> None:
+        self._fills: dict[Tensor, Number | None] = {}
+        self._made: dict[tuple[DType, tuple[int, ...], bytes], Value] = {}
+        self._weights: dict[Node, bool] = {}
+
+    def tensor(self, value: Value | None) -> Tensor | None:
+        found = None if value is None else value.constant
+        return found if found is not None and found.readable else None
+
+    def fill(self, value: Value) -> Number | None:
+        """The one number that every element equals; None where there is none or it was not looked at."""
+        tensor = self.tensor(value)
+        if tensor is None:
+            return None
+        if tensor not in self._fills:
+            self._fills[tensor] = _fill(tensor)
+        return self._fills[tensor]
+
+    def integers(self, value: Value | None) -> list[int] | None:
+        """A short list of integers, such as axes."""
+        tensor = self.tensor(value)
+        if tensor is None or tensor.count > SHORT or not tensor.dtype.is_integer:
+            return None
+        return [int(i) for i in tensor.numpy().reshape(-1)]
+
+    def is_weight(self, value: Value) -> bool:
+        """Whether a value depends on constants alone, so that it is computed once, at export."""
+        if isinstance(value.producer, Constant):
+            return True
+        if not isinstance(value.producer, Node):
+            return False
+        stack = [value.producer]
+        while stack:
+            node = stack[-1]
+            if node in self._weights:
+                stack.pop()
+                continue
+            below = [v.producer for v in node.operands if isinstance(v.producer, Node)]
+            waiting = [n for n in below if n not in self._weights]
+            if waiting:
+                stack += waiting
+                continue
+            fixed = all(isinstance(v.producer, Constant | Node) for v in node.operands)
+            made = bool(node.inputs) or node.op == "Constant"
+            self._weights[node] = fixed and made and not node.bodies and all(self._weights[n] for n in below)
+            stack.pop()
+        return self._weights[value.producer]
+
+    def number(self, number: Number, dtype: DType) -> Value:
+        """A tensor without axes."""
+        return self._make(np.asarray(number, dtype=numpy_dtype(dtype)))
+
+    def filled(self, number: Number, dtype: DType) -> Tensor:
+        """A tensor of one element, as ConstantOfShape wants it."""
+        return self._tensor(np.asarray([number], dtype=numpy_dtype(dtype)))
+
+    def list_of(self, numbers: list[int]) -> Value:
+        return self._make(np.asarray(numbers, dtype=np.int64))
+
+    def scalar_index(self, number: int) -> Value:
+        return self._make(np.asarray(number, dtype=np.int64))
+
+    def _make(self, array: np.ndarray) -> Value:
+        tensor = ArrayTensor(array)
+        key = (tensor.dtype, tensor.shape, array.tobytes())
+        if key not in self._made:
+            self._made[key] = Value(Constant(tensor))
+        return self._made[key]
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        constant = self._make(array).constant
+        assert constant is not None
+        return constant
+
+
+def _fill(tensor: Tensor) -> Number | None:
+    if not tensor.count or tensor.count > READABLE or not (tensor.dtype.is_float or tensor.dtype.is_integer):
+        return None
+    array = tensor.numpy().reshape(-1)
+    first = array[0]
+    if not bool(np.all(array == first)):
+        return None
+    return float(first) if tensor.dtype.is_float else int(first)

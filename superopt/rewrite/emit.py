@@ -1,0 +1,285 @@
+"""The right side of a rule as nodes of the model: written for its opset, in its element type, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from superopt.ir.graph import Attribute, Node, Value, make_node
+from superopt.ir.onnx.schema import attribute_names
+from superopt.ir.types import DType, TensorType
+from superopt.ops.condition import deciding
+from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
+from superopt.ops.index import Index, Poly, same
+from superopt.ops.registry import Operator, Registry
+from superopt.rewrite.alike import alike
+from superopt.rewrite.bind import Conflict, is_default
+from superopt.rewrite.constants import Constants
+from superopt.rewrite.expression import Expression, evaluate
+from superopt.rewrite.match import Match
+from superopt.rewrite.numerals import number_of
+from superopt.rewrite.program import find
+from superopt.rewrite.reading import Reader, Reading, Undetermined, strictly
+from superopt.rewrite.rule import Call, Operand, Step
+from superopt.rewrite.sizes import Sizes, dim_of, type_with
+
+CAST_TYPES = {
+    1: DType.FLOAT32, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 6: DType.INT32, 7: DType.INT64,
+    9: DType.BOOL, 10: DType.FLOAT16, 11: DType.FLOAT64, 12: DType.UINT32, 13: DType.UINT64, 16: DType.BFLOAT16,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Operators that a result may use."""
+
+    contrib: bool = True
+    """onnxruntime's own operators too, not only those that ONNX defines at the model's opset."""
+    cuda: bool = False
+    """Operators that only the CUDA provider runs."""
+
+    def refuse(self, operator: Operator, opset: int) -> None:
+        standard = not operator.domain and attribute_names(operator.name, "", opset) is not None
+        if not standard and not self.contrib:
+            raise Conflict(f"{operator.kind} is no standard operator of opset {opset}, and only those are allowed")
+        if operator.runs_on == "cuda" and not self.cuda:
+            raise Conflict(f"{operator.kind} runs on CUDA only")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A value of the right side, and what the rule's program says it is."""
+
+    value: Value
+    tensor: Tensor
+
+
+@dataclass
+class Emitter:
+    registry: Registry
+    reader: Reader
+    constants: Constants
+    sizes: Sizes
+    vocabulary: Vocabulary
+    _agreed: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
+
+    def emit(self, match: Match) -> dict[str, Value]:
+        """The values that take the place of the results; raises `Conflict` where this model cannot have them."""
+        try:
+            with deciding(strictly):
+                return self._emit(match)
+        except (Illegal, NotCovered, Undetermined, ZeroDivisionError) as error:
+            raise Conflict(str(error) or type(error).__name__) from None
+
+    def _emit(self, match: Match) -> dict[str, Value]:
+        made = {name: Made(self._input(match, name), match.tensors[name]) for name in match.inputs}
+        results = match.results
+        for step in match.pattern.rule.right:
+            self._step(step, match, made, results)
+        found: dict[str, Value] = {}
+        for name, old in results.items():
+            new = made[name]
+            shape = self.sizes.shape(old)
+            assert shape is not None
+            for a, b in zip(new.tensor.shape, shape, strict=True):
+                if isinstance(a, int) and isinstance(b, int) and a != b:
+                    raise Conflict(f"{name} would change its shape")
+            found[name] = new.value
+        return found
+
+    def _input(self, match: Match, name: str) -> Value:
+        value, seen = match.inputs[name], match.coerced.get(name)
+        if seen is None:
+            return value
+        return self._node(
+            find(_RESHAPE, self.registry), [Made(value, match.tensors[name])], {"shape": list(seen)}, match, (seen,)
+        )[0]
+
+    def _step(self, step: Step, match: Match, made: dict[str, Made], results: Mapping[str, Value]) -> None:
+        if isinstance(step.value, str):
+            made[step.targets[0]] = made[step.value]
+            return
+        old = tuple(results.get(target) for target in step.targets)
+        found = self._call(step.value, match, made, len(step.targets), old)
+        made.update(zip(step.targets, found, strict=True))
+
+    def _operand(self, operand: Operand, match: Match, made: Mapping[str, Made]) -> Made | None:
+        if operand is None:
+            return None
+        if isinstance(operand, Call):
+            return self._call(operand, match, made, 1, (None,))[0]
+        if isinstance(operand, str) and operand in made:
+            return made[operand]
+        number = match.names[operand] if isinstance(operand, str) else evaluate(operand.expression, match.names)
+        return Made(self.constants.number(number_of(number), match.dtype), constant(number))
+
+    def _call(
+        self, call: Call, match: Match, made: Mapping[str, Made], outputs: int, old: tuple[Value | None, ...]
+    ) -> list[Made]:
+        operator = find(call, self.registry)
+        operands = [self._operand(o, match, made) for o in call.operands]
+        arguments = {name: _argument(value, match.names) for name, value in call.arguments}
+        if call.bundle is not None:
+            known = {p.name for p in operator.parameters}
+            bundle = match.names[call.bundle]
+            arguments = {**{k: v for k, v in bundle.items() if k in known}, **arguments}
+        tensors = operator.apply([None if o is None else o.tensor for o in operands], arguments, outputs)
+        if len(tensors) < outputs:
+            raise Conflict(f"{operator.kind} has {len(tensors)} results, {outputs} are wanted")
+        shapes = tuple(t.shape for t in tensors[:outputs])
+        values = self._node(operator, operands, arguments, match, shapes, old)
+        return [Made(v, t) for v, t in zip(values, tensors, strict=False)]
+
+    def _node(
+        self,
+        operator: Operator,
+        operands: list[Made | None],
+        arguments: Mapping[str, Any],
+        match: Match,
+        shapes: tuple[tuple[Index, ...], ...],
+        old: tuple[Value | None, ...] = (None,),
+    ) -> tuple[Value, ...]:
+        opset = self.reader.opset
+        own = self.reader.version(operator.name, operator.domain)
+        if own is None:
+            raise Conflict(f"{operator.kind} is not defined at opset {opset}")
+        self.vocabulary.refuse(own, opset)
+        inputs, attributes = self._written(own, operator, operands, arguments, match.dtype)
+        dtype = _result_type(operator, operands, arguments, match.dtype)
+        types = tuple(_result_shape(dtype, shape, value) for shape, value in zip(shapes, old, strict=True))
+        node = make_node(operator.name, inputs, attributes, types, domain=operator.domain)
+        self._read_back(node, operator, operands, arguments)
+        return node.outputs
+
+    def _written(
+        self,
+        own: Operator,
+        newest: Operator,
+        operands: list[Made | None],
+        arguments: Mapping[str, Any],
+        dtype: DType,
+    ) -> tuple[list[Value | None], dict[str, Attribute]]:
+        """Inputs and attributes as the model's opset wants them."""
+        known = attribute_names(own.name, own.domain, self.reader.opset)
+        attributes: dict[str, Attribute] = {}
+        statics: dict[str, Value] = {}
+        first = operands[0] if operands else None
+        for parameter in newest.parameters:
+            value = arguments.get(parameter.name, parameter.default)
+            if parameter.kind == "tensor" or value is None:
+                continue
+            is_attribute = parameter.kind == "attribute" if known is None else parameter.name in known
+            if parameter.name == "value" and newest.name == "ConstantOfShape":
+                attributes["value"] = self.constants.filled(number_of(value), dtype)
+            elif is_attribute:
+                if parameter.required or not _is_default(newest, parameter.name, value, operands):
+                    attributes[parameter.name] = _attribute(value)
+            elif parameter.kind == "static":
+                statics[parameter.name] = self._static(parameter.name, value, first)
+            elif not _is_default(newest, parameter.name, value, operands):
+                raise Conflict(f"{own.kind} has no attribute {parameter.name} at opset {self.reader.opset}")
+        values = [None if o is None else o.value for o in operands]
+        if any(p.variadic for p in own.parameters):
+            return values, attributes
+        inputs: list[Value | None] = []
+        waiting = iter(values)
+        for parameter in own.parameters:
+            if parameter.kind == "tensor":
+                inputs.append(next(waiting, None))
+            elif parameter.kind == "static" and parameter.name not in attributes:
+                inputs.append(statics.get(parameter.name))
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        return inputs, attributes
+
+    def _static(self, name: str, value: Any, first: Made | None) -> Value:
+        if isinstance(value, int):
+            return self.constants.scalar_index(value)
+        if name == "shape" and first is not None:
+            value = _reshape_target(value, first.tensor.shape)
+        if not all(isinstance(v, int) for v in value):
+            raise Conflict(f"{name} would depend on a size that is known only at run time")
+        return self.constants.list_of(value)
+
+    def _read_back(
+        self, node: Node, operator: Operator, operands: list[Made | None], arguments: Mapping[str, Any]
+    ) -> None:
+        """What was written must mean what the rule says; told once for each spelling at given sizes."""
+        reading = self.reader.read(node)
+        if not isinstance(reading, Reading):
+            raise Conflict(reading)
+        shapes = tuple(None if o is None else str(o.tensor.shape) for o in operands)
+        key = (operator, len(node.types), shapes, str(arguments), str(reading.arguments))
+        if key in self._agreed:
+            return
+        tensors = [None if o is None else o.tensor for o in operands]
+        while tensors and tensors[-1] is None:
+            tensors.pop()
+        if len(reading.operands) < len(tensors):
+            tensors = tensors[: len(reading.operands)]
+        meant = operator.apply(tensors, arguments, len(node.types))
+        found = operator.apply(tensors, reading.arguments, len(node.types))
+        if not all(alike(a, b) for a, b in zip(meant, found, strict=True)):
+            raise Conflict(f"{operator.kind} cannot be written at opset {self.reader.opset} as the rule means it")
+        self._agreed.add(key)
+
+
+_RESHAPE = Call("", "Reshape", ())
+
+
+def _argument(expression: Expression, names: Mapping[str, Any]) -> Any:
+    return evaluate(expression, names)
+
+
+def _is_default(operator: Operator, name: str, value: Any, operands: list[Made | None]) -> bool:
+    ranks = tuple(o.tensor.rank for o in operands if o is not None)
+    return is_default(operator, name, value, Reading(operator, (), {}, ranks))
+
+
+def _attribute(value: Any) -> Attribute:
+    if isinstance(value, Poly):
+        raise Conflict("an attribute would depend on a size that is known only at run time")
+    if isinstance(value, Fraction):
+        return float(value)
+    if isinstance(value, list):
+        if not all(isinstance(v, int) for v in value):
+            raise Conflict("an attribute would depend on a size that is known only at run time")
+        return tuple(value)
+    if isinstance(value, int | float | str):
+        return value
+    return number_of(value)
+
+
+def _reshape_target(shape: list[Index], source: tuple[Index, ...]) -> list[Index]:
+    """Sizes that only the run will tell, as 0 (copied) where they stay in place, and one of them as −1."""
+    target = list(shape)
+    for k, n in enumerate(shape):
+        if isinstance(n, Poly) and k < len(source) and same(n, source[k]):
+            target[k] = 0
+    open_axes = [k for k, n in enumerate(target) if isinstance(n, Poly)]
+    if len(open_axes) == 1:
+        target[open_axes[0]] = -1
+    return target
+
+
+def _result_type(operator: Operator, operands: list[Made | None], arguments: Mapping[str, Any], dtype: DType) -> DType:
+    if operator.name == "Cast":
+        found = CAST_TYPES.get(arguments["to"])
+        if found is None:
+            raise Conflict("a cast to a type that is not covered")
+        return found
+    first = operands[0].value.tensor_type if operands and operands[0] is not None else None
+    if first is not None and first.dtype is DType.BOOL and operator.name != "Where":
+        return DType.BOOL
+    return dtype
+
+
+def _result_shape(dtype: DType, shape: tuple[Index, ...], old: Value | None) -> TensorType:
+    """What the formula says; where the value that is replaced was known better, that."""
+    known = old.tensor_type if old is not None else None
+    if known is None or known.shape is None or len(known.shape) != len(shape):
+        return type_with(dtype, shape)
+    pairs = zip(shape, known.shape, strict=True)
+    return TensorType(dtype, tuple(n if isinstance(n, int) else (d if d is not None else dim_of(n)) for n, d in pairs))

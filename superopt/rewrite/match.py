@@ -1,0 +1,333 @@
+"""Where a rule's left side occurs in a graph, and if not, why not.
+
+A match binds the rule's inputs to values, its sizes to numbers or symbols, its attributes to what the nodes say. It is
+only returned after the rule's own program, run on what was bound, gave the shapes that the graph has and met every
+condition: an open question about a symbolic size is no match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from superopt.ir.graph import Node, Value
+from superopt.ir.types import DType
+from superopt.ops.condition import Condition, deciding
+from superopt.ops.formula import Illegal, NotCovered, Tensor
+from superopt.ops.index import Index, same
+from superopt.ops.registry import Registry
+from superopt.rewrite.bind import Bindings, Conflict
+from superopt.rewrite.constants import Constants
+from superopt.rewrite.expression import evaluate
+from superopt.rewrite.numerals import number_of, rounds_to
+from superopt.rewrite.pattern import Climb, Input, Pattern, PatternNode, Result, Scalar
+from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks, find
+from superopt.rewrite.reading import Reader, Reading, Undetermined, exact, strictly
+from superopt.rewrite.rule import Block, Given
+from superopt.rewrite.sizes import Sizes, decide, dtype_of
+
+
+class Surroundings(Protocol):
+    """The graph around a node."""
+
+    def reading(self, value: Value) -> list[Node]:
+        """The nodes that read a value, in the graph's order."""
+        ...
+
+    def position(self, node: Node) -> int: ...
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Why a rule does not fit at a node; `depth` counts what had fitted until then."""
+
+    reason: str
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Match:
+    pattern: Pattern
+    nodes: tuple[Node, ...]
+    """Graph nodes, by the pattern's."""
+    inputs: Mapping[str, Value]
+    coerced: Mapping[str, tuple[Index, ...]]
+    """Constants that the rule sees with fewer or more leading axes of size 1."""
+    names: Mapping[str, Any]
+    """Sizes, blocks, attributes, bundles, numbers."""
+    dtype: DType
+    tensors: Mapping[str, Tensor] = field(repr=False)
+    """Inputs and left side as the rule's program computes them."""
+
+    @property
+    def results(self) -> dict[str, Value]:
+        """The values that the right side computes again."""
+        found: dict[str, Value] = {}
+        for name, reference in self.pattern.results.items():
+            if isinstance(reference, Result):
+                found[name] = Value(self.nodes[reference.node], reference.output)
+            else:
+                found[name] = self.inputs[reference.name]
+        return found
+
+
+@dataclass
+class Matcher:
+    """Looks for patterns among the nodes of one model."""
+
+    registry: Registry
+    reader: Reader
+    constants: Constants
+    sizes: Sizes
+    reasons: list[Mismatch] | None = None
+    """Filled when somebody wants to know why not."""
+
+    def matches(self, pattern: Pattern, node: Node, around: Surroundings) -> Iterator[Match]:
+        """All matches with the pattern's first root at `node`."""
+        if not pattern.roots or node.op != pattern.anchor.call.op or node.domain != pattern.anchor.call.domain:
+            return
+        for bound in self._node(pattern, pattern.roots[0], node, Bindings()):
+            for whole in self._further_roots(pattern, 0, bound, around):
+                match = self._verified(pattern, whole)
+                if match is not None:
+                    yield match
+
+    def _further_roots(self, pattern: Pattern, k: int, bound: Bindings, around: Surroundings) -> Iterator[Bindings]:
+        if k == len(pattern.climbs):
+            yield bound
+            return
+        climb = pattern.climbs[k]
+        taken = [bound.nodes[root] for root in pattern.roots[: k + 1]]
+        earlier = pattern.twins[k + 1]
+        after = -1 if earlier is None else around.position(bound.nodes[earlier])
+        for candidate in self._climbed(pattern, climb, bound, around):
+            if candidate in taken or around.position(candidate) <= after:
+                continue
+            for further in self._node(pattern, climb.steps[-1], candidate, bound):
+                yield from self._further_roots(pattern, k + 1, further, around)
+
+    def _climbed(self, pattern: Pattern, climb: Climb, bound: Bindings, around: Surroundings) -> list[Node]:
+        if isinstance(climb.start, Input):
+            values = [bound.inputs[climb.start.name]]
+        else:
+            values = [Value(bound.nodes[climb.start.node], climb.start.output)]
+        nodes: list[Node] = []
+        for step in climb.steps:
+            call = pattern.nodes[step].call
+            nodes = [n for v in values for n in around.reading(v) if n.op == call.op and n.domain == call.domain]
+            nodes = list(dict.fromkeys(nodes))
+            values = [v for n in nodes for v in n.outputs]
+        return nodes
+
+    def _node(self, pattern: Pattern, index: int, node: Node, bound: Bindings) -> Iterator[Bindings]:
+        """The pattern's node at a graph node, under what is bound already."""
+        if index in bound.nodes:
+            if bound.nodes[index] is node:
+                yield bound
+            return
+        want = pattern.nodes[index]
+        if node.op != want.call.op or node.domain != want.call.domain:
+            self._note(bound, f"expected {want.call.op}, found {node.kind}")
+            return
+        reading = self.reader.read(node)
+        if isinstance(reading, str):
+            self._note(bound, reading)
+            return
+        bound = bound.with_node(index, node)
+        for operands in self._orders(want, reading):
+            yield from self._operands(pattern, want, reading, operands, 0, bound)
+
+    def _orders(self, want: PatternNode, reading: Reading) -> Iterator[tuple[Value | None, ...]]:
+        operands = reading.operands
+        if len(operands) > len(want.operands):
+            return
+        operands = (*operands, *(None for _ in range(len(want.operands) - len(operands))))
+        yield operands
+        if want.operator.commutative and len(operands) == 2 and operands[0] != operands[1]:
+            yield operands[::-1]
+
+    def _operands(
+        self,
+        pattern: Pattern,
+        want: PatternNode,
+        reading: Reading,
+        operands: tuple[Value | None, ...],
+        k: int,
+        bound: Bindings,
+    ) -> Iterator[Bindings]:
+        if k == len(operands):
+            try:
+                yield bound.with_arguments(want, reading)
+            except Conflict as conflict:
+                self._note(bound, str(conflict))
+            return
+        for further in self._operand(pattern, want, k, operands[k], bound):
+            yield from self._operands(pattern, want, reading, operands, k + 1, further)
+
+    def _operand(
+        self, pattern: Pattern, want: PatternNode, k: int, value: Value | None, bound: Bindings
+    ) -> Iterator[Bindings]:
+        reference = want.operands[k]
+        if reference is None or value is None:
+            if reference is None and value is None:
+                yield bound
+            else:
+                self._note(bound, f"{want.call.op} has {'no' if value is None else 'an'} operand {k}")
+            return
+        if isinstance(reference, Result):
+            node = value.node
+            if node is None or value.index != reference.output:
+                self._note(
+                    bound, f"operand {k} of {want.call.op} comes from no {pattern.nodes[reference.node].call.op}"
+                )
+                return
+            yield from self._node(pattern, reference.node, node, bound)
+            return
+        try:
+            if isinstance(reference, Scalar):
+                yield self._number(reference, value, bound)
+            else:
+                yield self._input(pattern.given[reference.name], value, bound)
+        except Conflict as conflict:
+            self._note(bound, str(conflict))
+
+    def _number(self, reference: Scalar, value: Value, bound: Bindings) -> Bindings:
+        fill = self.constants.fill(value)
+        if fill is None:
+            raise Conflict(f"expected the number {reference.number}, found no constant that holds one number")
+        bound = bound.with_dtype(_element_type(value))
+        if isinstance(reference.number, str):
+            return bound.with_name(reference.number, exact(fill, value))
+        expression = reference.number.expression
+        return bound.with_demand(
+            lambda names: rounds_to(fill, number_of(evaluate(expression, names)), str(dtype_of(value))),
+            expression,
+            f"expected the number {expression}, found {fill:g}",
+        )
+
+    def _input(self, given: Given, value: Value, bound: Bindings) -> Bindings:
+        if given.name in bound.inputs:
+            if bound.inputs[given.name] != value:
+                raise Conflict(f"{given.name} stands for two different values")
+            return bound
+        dtype = dtype_of(value)
+        if given.kind == "bool":
+            if dtype is not DType.BOOL:
+                raise Conflict(f"{given.name} must be boolean, is {dtype}")
+        else:
+            bound = bound.with_dtype(_element_type(value))
+        shape = self.sizes.shape(value)
+        if shape is None:
+            raise Conflict(f"the rank of {given.name} is not known")
+        seen = shape
+        if self.constants.is_weight(value):
+            seen = _coerced(shape, given)
+        bound = bound.with_shape(given, seen)
+        return bound.with_input(given.name, value, seen if seen != shape else None)
+
+    def _verified(self, pattern: Pattern, bound: Bindings) -> Match | None:
+        """The match, after the rule's own program has agreed with what was bound."""
+        try:
+            names = bound.settled(pattern.rule)
+            _refuse_unproved_ranks(pattern, names)
+            dtype = bound.dtype
+            if dtype is None:
+                raise Conflict("the element type is not known")
+            if not dtype.is_float and any(find(c, self.registry).elements == "real" for c in pattern.rule.calls):
+                raise Conflict(f"the rule holds for real numbers, the elements are {dtype}")
+            tensors = self._run_left(pattern, bound, names)
+            self._refuse_loops(pattern, bound)
+        except (Conflict, Impossible, Illegal, NotCovered, Undetermined, ZeroDivisionError) as error:
+            self._note(bound, str(error) or type(error).__name__)
+            return None
+        nodes = tuple(bound.nodes[k] for k in range(len(pattern.nodes)))
+        return Match(pattern, nodes, dict(bound.inputs), dict(bound.coerced), names, dtype, tensors)
+
+    def _run_left(self, pattern: Pattern, bound: Bindings, names: Mapping[str, Any]) -> dict[str, Tensor]:
+        rule = pattern.rule
+        program = Program(rule, self.registry, Bound(names), names=dict(names))
+        with deciding(strictly):
+            program.start({block: names[f"|{block}|"] for block in rule.blocks})
+            tensors = program.run(rule.left)
+            for name, reference in pattern.results.items():
+                if isinstance(reference, Result):
+                    self._compare(name, tensors[name], Value(bound.nodes[reference.node], reference.output))
+            program.refuse_unused_conditions()
+        return tensors
+
+    def _compare(self, name: str, tensor: Tensor, value: Value) -> None:
+        shape = self.sizes.shape(value)
+        if shape is None or len(shape) != tensor.rank:
+            raise Conflict(f"{name} has another rank than the rule gives it")
+        for found, expected in zip(shape, tensor.shape, strict=True):
+            if isinstance(found, int) and not same(found, expected):
+                raise Conflict(f"{name} has another shape than the rule gives it")
+
+    def _refuse_loops(self, pattern: Pattern, bound: Bindings) -> None:
+        """With several results, an input may depend on one of them; computing them together would go in circles."""
+        if len(pattern.roots) < 2:
+            return
+        made = {bound.nodes[root] for root in pattern.roots}
+        seen: set[Node] = set()
+        stack = [v.node for v in bound.inputs.values() if v.node is not None]
+        while stack:
+            node = stack.pop()
+            if node in made:
+                raise Conflict("an input depends on one of the results")
+            if node in seen:
+                continue
+            seen.add(node)
+            stack += [v.producer for v in node.operands if isinstance(v.producer, Node)]
+
+    def _note(self, bound: Bindings, reason: str) -> None:
+        if self.reasons is not None:
+            self.reasons.append(Mismatch(reason, len(bound.nodes) + len(bound.inputs)))
+
+
+class Bound:
+    """Hands out what was bound, where a proof hands out symbols."""
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self.names = names
+
+    def positive(self, name: str) -> Any:
+        raise Conflict(f"{name} is not determined by the pattern")
+
+    natural = real = positive
+
+    def choose(self, count: int) -> int:
+        raise Conflict("attributes are not determined by the pattern")
+
+    def assume(self, condition: Condition | bool) -> None:
+        holds = decide(condition)
+        if holds is not True:
+            raise Conflict(f"it is not so, or not known, that {condition}")
+
+    def assume_real(self, fact: RealFact) -> None:
+        raise Conflict(f"{fact.name} is not determined by the pattern")
+
+
+def _element_type(value: Value) -> DType:
+    dtype = dtype_of(value)
+    if dtype is None or not (dtype.is_float or dtype.is_integer):
+        raise Conflict(f"elements of type {dtype or 'unknown'}")
+    return dtype
+
+
+def _coerced(shape: tuple[Index, ...], given: Given) -> tuple[Index, ...]:
+    """A constant's shape as the rule writes it, where only leading axes of size 1 differ."""
+    if any(isinstance(dim, Block) for dim in given.dims) or len(shape) == len(given.dims):
+        return shape
+    rank = len(given.dims)
+    if len(shape) < rank:
+        return (*(1 for _ in range(rank - len(shape))), *shape)
+    extra = shape[: len(shape) - rank]
+    return shape[len(extra) :] if all(isinstance(n, int) and n == 1 for n in extra) else shape
+
+
+def _refuse_unproved_ranks(pattern: Pattern, names: Mapping[str, Any]) -> None:
+    """Proofs went through blocks of some numbers of axes, and say nothing of others."""
+    found = {block: names[f"|{block}|"] for block in pattern.rule.blocks}
+    if found and found not in block_ranks(pattern.rule):
+        raise Conflict(f"proved for fewer axes than {', '.join(f'{k} {b}' for b, k in found.items())}")

@@ -1,0 +1,223 @@
+"""A node as rules see it: tensors, and arguments in one spelling, whatever the opset and the exporter wrote.
+
+Attributes are filled in, axes count from the front, pads are numbers, the target of a Reshape is the shape it gives.
+That is only a proposal: a node is readable when its formula under this spelling is the same as under its own.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from superopt.ir.graph import Node, Opaque, Value
+from superopt.ir.tensor import Tensor as Weights
+from superopt.ops.condition import Condition, deciding
+from superopt.ops.evaluate import sized
+from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
+from superopt.ops.index import Index
+from superopt.ops.registry import Operator, Registry
+from superopt.rewrite.alike import alike
+from superopt.rewrite.constants import Constants
+from superopt.rewrite.sizes import Sizes, decide, dtype_of
+from superopt.rewrite.spelling import canonical
+
+
+class Undetermined(Exception):
+    """A question about symbolic sizes that has no single answer."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A node in one spelling: its operator's newest definition, tensor operands in order, arguments by name."""
+
+    operator: Operator
+    operands: tuple[Value | None, ...]
+    arguments: Mapping[str, Any]
+    ranks: tuple[int, ...]
+    """Of the operands that are there."""
+
+    @property
+    def rank(self) -> int:
+        """Of the first operand."""
+        return self.ranks[0] if self.ranks else 0
+
+
+def strictly(condition: Condition) -> bool:
+    """Answers questions about sizes while a formula is built; open ones end it."""
+    answer = decide(condition)
+    if answer is None:
+        raise Undetermined(f"it is not known whether {condition}")
+    return answer
+
+
+class Reader:
+    """Reads the nodes of one model; each node once."""
+
+    def __init__(self, registry: Registry, opset: int, constants: Constants, sizes: Sizes) -> None:
+        self.registry, self.opset, self.constants, self.sizes = registry, opset, constants, sizes
+        self._read: dict[Node, Reading | str] = {}
+
+    def read(self, node: Node) -> Reading | str:
+        """The reading, or why there is none."""
+        found = self._read.get(node)
+        if found is None:
+            found = self._read[node] = self._attempt(node)
+        return found
+
+    def version(self, op: str, domain: str) -> Operator | None:
+        """The definition that the model's opset means."""
+        return self.registry.find(op, domain, None if domain else self.opset)
+
+    def _attempt(self, node: Node) -> Reading | str:
+        newest, own = self.registry.find(node.op, node.domain), self.version(node.op, node.domain)
+        if newest is None or own is None:
+            return f"{node.kind} has no formula at opset {self.opset}"
+        try:
+            operands, raw = self._raw(node, own)
+            shapes = tuple(None if v is None else self.sizes.shape(v) for v in operands)
+            if any(v is not None and s is None for v, s in zip(operands, shapes, strict=True)):
+                return f"an operand of {node.kind} has an unknown rank"
+            results = tuple(self.sizes.shape(v) for v in node.outputs)
+            known = None in operands or any(v is not None and self.constants.tensor(v) is not None for v in operands)
+            fills = tuple(None if v is None or not known else self.constants.fill(v) for v in operands)
+            spelled = canonical(newest, raw, shapes, results, fills)
+            kept = tuple(v if k not in spelled.dropped else None for k, v in enumerate(operands))
+            with deciding(strictly):
+                problem = self._same_meaning(node, own, raw, operands, newest, spelled.arguments, kept)
+        except (Illegal, NotCovered, Undetermined) as error:
+            return f"{node.kind}: {error}"
+        ranks = tuple(len(s) for s, v in zip(shapes, kept, strict=True) if s is not None and v is not None)
+        return problem or Reading(newest, _without_trailing_none(kept), spelled.arguments, ranks)
+
+    def _raw(self, node: Node, operator: Operator) -> tuple[tuple[Value | None, ...], dict[str, Any]]:
+        """Tensor operands and the node's own arguments: attributes, and inputs whose value must be known."""
+        arguments: dict[str, Any] = {}
+        for name, value in node.attributes:
+            if isinstance(value, Opaque) or operator.parameter(name) is None:
+                raise NotCovered(f"attribute {name}")
+            arguments[name] = _plain(value)
+        if any(p.variadic for p in operator.parameters):
+            return node.inputs, arguments
+        positional = [p for p in operator.parameters if p.kind != "attribute" and p.name not in arguments]
+        if len(node.inputs) > len(positional):
+            raise NotCovered(f"{len(node.inputs)} inputs")
+        operands: list[Value | None] = []
+        for p, value in zip(positional, node.inputs, strict=False):
+            if p.kind == "tensor":
+                operands.append(value)
+            elif value is not None:
+                arguments[p.name] = self._static(p.name, value, node)
+        return tuple(operands), arguments
+
+    def _static(self, name: str, value: Value, node: Node) -> Any:
+        found = self.constants.integers(value)
+        if found is not None:
+            type_ = value.tensor_type
+            if type_ is not None and type_.rank == 0:
+                return found[0]
+            if type_ is not None and type_.rank is not None and type_.rank > 1:
+                tensor = self.constants.tensor(value)
+                assert tensor is not None
+                return tensor.numpy().tolist()
+            return found
+        if name == "shape":  # a Reshape or Expand is told by the shape it gives
+            shape = self.sizes.shape(node.outputs[0])
+            if shape is not None:
+                return list(shape)
+        raise NotCovered(f"the value of {name} is not known")
+
+    def _same_meaning(
+        self,
+        node: Node,
+        own: Operator,
+        raw: Mapping[str, Any],
+        operands: tuple[Value | None, ...],
+        newest: Operator,
+        arguments: Mapping[str, Any],
+        kept: tuple[Value | None, ...],
+    ) -> str:
+        """Empty when both spellings give one formula, and the shapes that the node's types say."""
+        tensors = [self._tensor(k, v) for k, v in enumerate(operands)]
+        pairs = zip(own.tensors, operands, strict=False)
+        types = {p.name: "bool" for p, v in pairs if v is not None and str(dtype_of(v)) == "bool"}
+        before = own.apply(tensors, raw, len(node.types), types)
+        for result, value in zip(before, node.outputs, strict=False):
+            if not self._fits(result, value):
+                return f"{node.kind}: its formula gives another shape than its type says"
+        if own is newest and raw == arguments and kept == operands and not types:
+            return ""
+        fewer = [None if kept[k] is None else t for k, t in enumerate(tensors)]
+        after = newest.apply(fewer, arguments, len(node.types))
+        same = len(before) == len(after) and all(alike(a, b) for a, b in zip(before, after, strict=True))
+        return "" if same else f"{node.kind}: its attributes have no plain spelling"
+
+    def _fits(self, result: Tensor, value: Value) -> bool:
+        """Where the type names a number, the formula must give that number."""
+        shape = self.sizes.shape(value)
+        if shape is None:
+            return True
+        if len(shape) != result.rank:
+            return False
+        pairs = zip(result.shape, shape, strict=True)
+        return all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int))
+
+    def _tensor(self, position: int, value: Value | None) -> Tensor | None:
+        if value is None:
+            return None
+        shape = self.sizes.shape(value)
+        assert shape is not None
+        fill = self.constants.fill(value)
+        if fill is not None:
+            return constant(exact(fill, value), shape)
+        return _access(f"x{position}", shape)
+
+
+def _access(name: str, shape: tuple[Index, ...]) -> Tensor:
+    return sized(shape, name)  # pyright: ignore[reportArgumentType]
+
+
+def exact(number: float | int, value: Value) -> Fraction | int | float:
+    """A number as people would write it: the shortest decimal that its type rounds to it."""
+    if isinstance(number, int):
+        return number
+    return decimal(number, str(dtype_of(value)))
+
+
+def decimal(number: float, dtype: str = "float32") -> Fraction | float:
+    """The shortest decimal that reads back as the same number of that type; infinities stay what they are."""
+    if number != number or number in (float("inf"), float("-inf")):
+        return number
+    if dtype == "float64":
+        return Fraction(repr(number))
+    for digits in range(1, 18):
+        text = f"{number:.{digits}g}"
+        if _rounded(float(text), dtype) == number:
+            return Fraction(text)
+    return Fraction(number)
+
+
+def _rounded(number: float, dtype: str) -> float:
+    code = {"float16": "<e", "float32": "<f"}.get(dtype)
+    if code is None:
+        return number
+    try:
+        return struct.unpack(code, struct.pack(code, number))[0]
+    except OverflowError:
+        return number
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return decimal(value)
+    if isinstance(value, Weights):
+        return value.numpy()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _without_trailing_none(operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
+    while operands and operands[-1] is None:
+        operands = operands[:-1]
+    return operands

@@ -1,0 +1,158 @@
+"""Rules at work on one model: find, apply, tell, and find again what was told."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from superopt.ir.graph import Node, Value
+from superopt.ops.registry import Registry
+from superopt.rewrite.bind import Conflict
+from superopt.rewrite.constants import Constants
+from superopt.rewrite.emit import Emitter, Vocabulary
+from superopt.rewrite.match import Match, Matcher, Mismatch
+from superopt.rewrite.pattern import Pattern, compile_pattern
+from superopt.rewrite.piece import Piece, rewritten
+from superopt.rewrite.reading import Reader
+from superopt.rewrite.rule import Rule
+from superopt.rewrite.sizes import Sizes
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rewrite: a rule at a place, told in names."""
+
+    rule: str
+    results: tuple[str, ...]
+    """Names of the values computed again, in the order of the rule's results."""
+    inputs: Mapping[str, str]
+    """The rule's inputs by the names of the values they stand for; constants without a name are left out."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A step that was taken, with what is needed to take the same one elsewhere."""
+
+    match: Match
+    made: Mapping[str, Value]
+    """What takes the place of each result."""
+    before: Piece
+    after: Piece
+    moved: Mapping[Value, Value]
+
+    @property
+    def rule(self) -> Rule:
+        return self.match.pattern.rule
+
+    @property
+    def step(self) -> Step:
+        called = self.before.called
+        results = tuple(called.get(v, "") for v in self.match.results.values())
+        inputs = {name: called[v] for name, v in self.match.inputs.items() if v in called}
+        return Step(self.rule.name, results, inputs)
+
+
+class Rules:
+    """Compiled rules, by the operator that is looked for first."""
+
+    def __init__(self, rules: Iterable[Rule], registry: Registry) -> None:
+        self.patterns = {rule.name: compile_pattern(rule, registry) for rule in rules}
+        self._by_operator: dict[tuple[str, str], list[Pattern]] = {}
+        for pattern in self.patterns.values():
+            if pattern.roots:
+                call = pattern.anchor.call
+                self._by_operator.setdefault((call.domain, call.op), []).append(pattern)
+
+    def __len__(self) -> int:
+        return len(self.patterns)
+
+    def starting_at(self, node: Node) -> list[Pattern]:
+        return self._by_operator.get((node.domain, node.op), [])
+
+
+class Rewriter:
+    """What all searches on one model share: its opset, its constants, what may be emitted."""
+
+    def __init__(self, registry: Registry, opset: int, vocabulary: Vocabulary) -> None:
+        self.constants, self.sizes = Constants(), Sizes()
+        self.reader = Reader(registry, opset, self.constants, self.sizes)
+        self.matcher = Matcher(registry, self.reader, self.constants, self.sizes)
+        self.emitter = Emitter(registry, self.reader, self.constants, self.sizes, vocabulary)
+        self._alone: dict[tuple[str, Node], list[tuple[Match, Mapping[str, Value]]]] = {}
+        self._made: dict[tuple[object, ...], Mapping[str, Value] | str] = {}
+
+    def runs(self, node: Node) -> bool:
+        """Whether a node does work at run time, and is not computed at export."""
+        return not self.constants.is_weight(Value(node))
+
+    def matches(self, pattern: Pattern, node: Node, piece: Piece) -> list[tuple[Match, Mapping[str, Value]]]:
+        """Matches that can be emitted, with what takes the place of their results.
+
+        A node is hash-consed with all that it reads: what a pattern with one root finds at it never changes.
+        """
+        if len(pattern.roots) > 1:
+            return list(self._emitted(pattern, node, piece))
+        key = (pattern.rule.name, node)
+        if key not in self._alone:
+            self._alone[key] = list(self._emitted(pattern, node, piece))
+        return self._alone[key]
+
+    def _emitted(self, pattern: Pattern, node: Node, piece: Piece) -> Iterator[tuple[Match, Mapping[str, Value]]]:
+        for match in self.matcher.matches(pattern, node, piece):
+            made = self._emit(match)
+            if not isinstance(made, str) and any(made[name] != old for name, old in match.results.items()):
+                yield match, made
+
+    def _emit(self, match: Match) -> Mapping[str, Value] | str:
+        key = (match.pattern.rule.name, match.nodes, tuple(match.inputs.items()))
+        if key not in self._made:
+            try:
+                self._made[key] = self.emitter.emit(match)
+            except Conflict as conflict:
+                self._made[key] = str(conflict)
+        return self._made[key]
+
+    def take(self, piece: Piece, match: Match, made: Mapping[str, Value], taken: Container[str] = frozenset()) -> Taken:
+        replaced = {old: made[name] for name, old in match.results.items()}
+        after = rewritten(piece, replaced, match.pattern.rule.name, taken)
+        return Taken(match, made, piece, after.piece, after.moved)
+
+    def find(self, piece: Piece, pattern: Pattern, step: Step) -> tuple[Match, Mapping[str, Value]] | str:
+        """The match that a step tells of, or why there is none."""
+        values = [piece.names.get(name) for name in step.results]
+        if None in values or len(values) != len(pattern.results):
+            missing = [name for name in step.results if name not in piece.names]
+            return f"there is no value {', '.join(missing)}" if missing else "another number of results"
+        anchors = self._anchors(piece, pattern, values)
+        for node in anchors:
+            for match, made in self.matches(pattern, node, piece):
+                same = list(match.results.values()) == values and all(
+                    piece.names.get(step.inputs[name]) == value
+                    for name, value in match.inputs.items()
+                    if name in step.inputs
+                )
+                if same:
+                    return match, made
+        return f"{pattern.rule.name} does not match at {', '.join(step.results)}"
+
+    def _anchors(self, piece: Piece, pattern: Pattern, values: list[Value | None]) -> list[Node]:
+        """Nodes where the pattern's first root may be: those of its operator."""
+        call = pattern.anchor.call
+        made = [v.node for v in values if v is not None and v.node is not None]
+        first = [n for n in made if n.op == call.op and n.domain == call.domain]
+        others = [n for n in piece.nodes if n.op == call.op and n.domain == call.domain and n not in first]
+        return [*first, *others]
+
+    def why_not(self, pattern: Pattern, node: Node, piece: Piece) -> Mismatch:
+        """Why a rule is not applied at a node: the attempt that went furthest."""
+        self.matcher.reasons = reasons = []
+        try:
+            for match in self.matcher.matches(pattern, node, piece):
+                made = self._emit(match)
+                if isinstance(made, str):
+                    reasons.append(Mismatch(made, 1000))
+                else:
+                    return Mismatch("it matches", 2000)
+        finally:
+            self.matcher.reasons = None
+        return max(reasons, key=lambda r: r.depth, default=Mismatch("another operator", 0))

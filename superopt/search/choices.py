@@ -1,0 +1,139 @@
+"""Which session options are worth trying on a model: those that may be faster and compute the same.
+
+One dimension is one question (how many threads? which layout?), a choice one answer other than the present one.
+Dimensions come in the order in which they matter: what hides the effect of the others first, a CUDA graph above all.
+
+Never among them: what trades precision for speed (TF32, bfloat16 products, approximate GELU, denormals as zero, less
+rounding), what only looks fast on a machine that does nothing else (spinning threads), and what was measured to give
+nothing. docs/deployment.md names them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from superopt.ir.graph import Graph, Node
+from superopt.ir.onnx import Model
+from superopt.ir.types import DType
+from superopt.runtime.deployment import Deployment, Level, Pairs
+
+_LEVELS: tuple[Level, ...] = ("all", "extended", "basic")
+_UNEVEN_FROM = 3  # threads: with fewer there is nothing to even out
+_DOMAINS = frozenset(("", "ai.onnx.ml", "com.microsoft"))
+_CONVOLUTIONS = frozenset(("Conv", "ConvTranspose", "FusedConv"))
+_PRODUCTS = frozenset(("MatMul", "Gemm", "FusedMatMul", "FusedGemm"))
+_HALF = frozenset((DType.FLOAT16, DType.BFLOAT16))
+# Bits of onnxruntime's mask: flash, memory-efficient, cuDNN's, and the plain products.
+_ATTENTION_KERNELS = ("1", "2", "8", "16")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One change to a deployment. What it leaves None or empty stays as it is."""
+
+    dimension: str
+    threads: int | None = None
+    level: Level | None = None
+    provider_options: Pairs = ()
+    config: Pairs = ()
+
+    @property
+    def text(self) -> str:
+        words = [] if self.threads is None else [f"threads={self.threads}"]
+        words += [] if self.level is None else [f"level={self.level}"]
+        return " ".join([*words, *(f"{name}={value}" for name, value in (*self.provider_options, *self.config))])
+
+    def applied(self, to: Deployment) -> Deployment:
+        return replace(
+            to,
+            threads=to.threads if self.threads is None else self.threads,
+            level=self.level or to.level,
+            provider_options=tuple({**dict(to.provider_options), **dict(self.provider_options)}.items()),
+            config=tuple({**dict(to.config), **dict(self.config)}.items()),
+        )
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What of a model decides which options can matter. Where it holds bodies that are not seen, anything may."""
+
+    operators: frozenset[str] = frozenset()
+    dtypes: frozenset[DType] = frozenset()
+    convolves_sequences: bool = False
+    opaque: bool = False
+
+    def any_of(self, operators: frozenset[str]) -> bool:
+        return self.opaque or bool(self.operators & operators)
+
+    @property
+    def attends(self) -> bool:
+        return self.opaque or any("Attention" in name for name in self.operators)
+
+    @property
+    def is_half(self) -> bool:
+        return self.opaque or bool(self.dtypes & _HALF)
+
+
+def contents_of(model: Model) -> Contents:
+    nodes = list(model.graph.all_nodes())
+    return Contents(
+        operators=frozenset(node.op for node in nodes),
+        dtypes=frozenset(_dtypes(model.graph, nodes)),
+        convolves_sequences=any(node.op in _CONVOLUTIONS and _rank(node) == 3 for node in nodes),
+        opaque=bool(model.functions) or any(node.domain not in _DOMAINS for node in nodes),
+    )
+
+
+def options_for(base: Deployment, contents: Contents) -> tuple[Choice, ...]:
+    """Choices by dimension, in the order to try them. What the caller has set in the base is not asked again."""
+    found = _on_cuda(contents) if base.target == "cuda" else _on_cpu(base)
+    given = {name for name, _ in (*base.provider_options, *base.config)}
+    asked = [c for c in (*found, *_levels(base)) if not given & {n for n, _ in (*c.provider_options, *c.config)}]
+    return tuple(c for c in asked if c.applied(base) != base)
+
+
+def _on_cpu(base: Deployment) -> Iterator[Choice]:
+    """Never more threads than the base has: what it leaves free belongs to others."""
+    for threads in sorted({1, max(1, base.threads // 2)}):
+        yield Choice("threads", threads=threads)
+    if base.threads >= _UNEVEN_FROM:
+        yield Choice("work per thread", config=(("session.dynamic_block_base", "4"),))
+
+
+def _on_cuda(contents: Contents) -> Iterator[Choice]:
+    yield Choice("launches", provider_options=(("enable_cuda_graph", "1"),))
+    if contents.any_of(_CONVOLUTIONS):
+        nhwc, fused = ("prefer_nhwc", "1"), ("fuse_conv_bias", "1")
+        for options in ((nhwc,), (fused,), (nhwc, fused)):
+            yield Choice("convolution layout", provider_options=options)
+        for search in ("HEURISTIC", "DEFAULT"):
+            yield Choice("convolution search", provider_options=(("cudnn_conv_algo_search", search),))
+        yield Choice("convolution workspace", provider_options=(("cudnn_conv_use_max_workspace", "0"),))
+    if contents.convolves_sequences:
+        yield Choice("convolution of sequences", provider_options=(("cudnn_conv1d_pad_to_nc1d", "1"),))
+    if contents.attends:
+        for kernel in _ATTENTION_KERNELS:
+            yield Choice("attention kernel", provider_options=(("sdpa_kernel", kernel),))
+    if contents.is_half and contents.any_of(_PRODUCTS):
+        yield Choice("matrix products", config=(("ep.cuda.enable_gemm_auto_tune", "1"),))
+
+
+def _levels(base: Deployment) -> Iterator[Choice]:
+    """onnxruntime's later optimizations are not always for the better; those the caller turned off stay off."""
+    allowed = _LEVELS[_LEVELS.index(base.level) :] if base.level in _LEVELS else ()
+    for level in allowed:
+        yield Choice("optimization level", level=level)
+
+
+def _dtypes(graph: Graph, nodes: list[Node]) -> Iterator[DType]:
+    values = (*(p.type for p in graph.inputs), *(t for node in nodes for t in node.types))
+    for type_ in values:
+        dtype = getattr(type_, "dtype", None)
+        if isinstance(dtype, DType):
+            yield dtype
+
+
+def _rank(node: Node) -> int | None:
+    type_ = node.inputs[0].tensor_type if node.inputs and node.inputs[0] is not None else None
+    return None if type_ is None else type_.rank

@@ -1,0 +1,267 @@
+"""The session options a model runs best with: dimension by dimension, by the clock.
+
+The choices of a dimension are timed against what is best so far, interleaved; the fastest that helps is kept, if the
+model still answers the same. In the end all that was kept is timed once more against the base, in sittings of its own:
+it is returned if it is faster with confidence, and slower at none of the further sizes. Everything tried is told, with
+its number or with the reason why there is none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+from pydantic import Field
+
+from superopt.cost.contest import Method
+from superopt.cost.measure import Subject, compare
+from superopt.cost.result import Comparison, PairTiming
+from superopt.errors import CannotRun
+from superopt.ir.onnx import load
+from superopt.ir.onnx.stats import total_bytes
+from superopt.report import Interval, Record
+from superopt.runtime.deployment import Deployment
+from superopt.runtime.recipe import flat_options, python_code
+from superopt.runtime.values import Value
+from superopt.search.choices import Choice, contents_of, options_for
+from superopt.search.sameness import Sameness
+
+Tell: TypeAlias = Callable[[str, str], None]
+Measure: TypeAlias = Callable[[Sequence[Subject], Mapping[str, Value], Method], Comparison]
+
+EXPLORING = 0.6
+"""Share of the time for the single choices; the rest is for what was kept."""
+WORTH = 1.01
+"""An option that gives less is not worth a line of its own."""
+LIKELY = 1.02
+"""From here on a choice is kept until the end although its time was too short to be sure."""
+_GRAPH = "a CUDA graph holds inputs of one shape: the code captures one for each set of shapes"
+_TF32 = "TF32 is on, onnxruntime's default: times are with it, answers were compared without it"
+
+
+class DeploymentTrial(Record):
+    """One change to the session options."""
+
+    change: str
+    dimension: str
+    against: str = Field(description="the deployment it was timed against: the best until then")
+    verdict: Literal["faster", "not faster", "slower", "failed", "different", "not tried"]
+    speedup: float | None
+    interval: Interval | None = Field(description="95 % confidence interval of the speed-up")
+    kept: bool = Field(description="part of what was timed against the base in the end")
+    note: str = Field(description="what the verdict rests on, or why there is none")
+
+
+class DeploymentReport(Record):
+    """The session options that were measured, and the way to them."""
+
+    options: dict[str, str] = Field(description="what the returned model was timed with, under onnxruntime's names")
+    code: str = Field(description="Python that opens the model with them")
+    base: dict[str, str] = Field(description="the options without a search")
+    searched: bool
+    verdict: Literal["faster", "base"] = Field(description="`base`: nothing else was faster with confidence")
+    speedup: float | None = Field(description="the base's time over the best's, on the same graph")
+    interval: Interval | None = Field(description="95 % confidence interval of the speed-up")
+    tried: list[DeploymentTrial]
+    notes: list[str]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What the search found; `speedup` is the base's time over the best's, none where the base is the best."""
+
+    best: Deployment
+    base: Deployment
+    speedup: float | None = None
+    interval: Interval | None = None
+    tried: tuple[DeploymentTrial, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    searched: bool = True
+
+    def report(self, model: str = "model.onnx") -> DeploymentReport:
+        return DeploymentReport(
+            options=flat_options(self.best),
+            code=python_code(self.best, model),
+            base=flat_options(self.base),
+            searched=self.searched,
+            verdict="base" if self.best == self.base else "faster",
+            speedup=self.speedup,
+            interval=self.interval,
+            tried=list(self.tried),
+            notes=list(self.notes),
+            seconds=self.seconds,
+        )
+
+
+def metadata_of(deployment: Deployment) -> dict[str, str]:
+    """The options as one note in a model's metadata; no times, so that equal models stay equal files."""
+    return {"superopt.deployment": json.dumps(flat_options(deployment), sort_keys=True)}
+
+
+def search_deployment(
+    path: Path,
+    feeds: Mapping[str, Value],
+    base: Deployment,
+    seconds: float,
+    *,
+    further: Sequence[Mapping[str, Value]] = (),
+    seed: int = 0,
+    tell: Tell = lambda stage, detail: None,
+    measure: Measure = compare,
+) -> Deployed:
+    """The best deployment of the model on these inputs, in about so many seconds; `further` inputs are other sizes,
+    at which it must not be slower. A model that does not run at all comes back with its base and the reason."""
+    model = load(path)
+    all_feeds = (feeds, *further)
+    sameness = tuple(Sameness(path, model, inputs, base) for inputs in all_feeds)
+    stand = OnDevice(path, total_bytes(model), all_feeds, sameness, seed, measure)
+    return Search(stand, base, options_for(base, contents_of(model)), seconds, len(further), tell).run()
+
+
+class Stand(Protocol):
+    """Where deployments of one model are tried."""
+
+    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int) -> Comparison:
+        """All on the numbered inputs, each against the first, under the names of their texts."""
+        ...
+
+    def difference(self, deployment: Deployment) -> str:
+        """How its answers differ from the base's, empty where they do not."""
+        ...
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    path: Path
+    size: int
+    feeds: tuple[Mapping[str, Value], ...]
+    sameness: tuple[Sameness, ...]
+    seed: int
+    measure: Measure
+
+    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int) -> Comparison:
+        subjects = [Subject(d.text, self.path, d, size=self.size) for d in deployments]
+        method = Method(seconds=max(round(seconds, 1), 0.1), negligible=WORTH - 1, seed=self.seed)
+        return self.measure(subjects, self.feeds[feeds], method)
+
+    def difference(self, deployment: Deployment) -> str:
+        return next(filter(None, (s.difference(deployment) for s in self.sameness)), "")
+
+
+@dataclass
+class Search:
+    stand: Stand
+    base: Deployment
+    choices: tuple[Choice, ...]
+    seconds: float
+    further: int = 0
+    tell: Tell = lambda stage, detail: None
+    _spent: float = 0.0
+    _tried: list[DeploymentTrial] = field(default_factory=list[DeploymentTrial])
+    _notes: list[str] = field(default_factory=list[str])
+
+    def run(self) -> Deployed:
+        if self.base.target == "cuda" and self.base.provider_settings["use_tf32"] == "1":
+            self._notes.append(_TF32)
+        try:
+            best = self._explored()
+            found = self._confirmed(best) if best != self.base else None
+        except CannotRun as error:
+            self._notes.append(f"the model could not be timed: {error}")
+            found = None
+        if found is None:
+            return Deployed(
+                self.base, self.base, tried=tuple(self._tried), notes=tuple(self._notes), seconds=self._spent
+            )
+        return found
+
+    def _explored(self) -> Deployment:
+        best = self.base
+        groups = [(name, list(group)) for name, group in itertools.groupby(self.choices, key=lambda c: c.dimension)]
+        for number, (dimension, choices) in enumerate(groups):
+            left = EXPLORING * self.seconds - self._spent
+            if left <= 0:
+                self._tried += [_row(c, best, "not tried", "the time was over") for c in choices]
+                continue
+            self.tell("options", f"{dimension}, {number + 1} of {len(groups)}")
+            best = self._step(best, choices, left / (len(groups) - number))
+        return best
+
+    def _step(self, best: Deployment, choices: Sequence[Choice], seconds: float) -> Deployment:
+        """The best after one dimension."""
+        by_name = {c.applied(best).text: c for c in choices if c.applied(best) != best}
+        comparison = self._race([best, *(c.applied(best) for c in by_name.values())], seconds)
+        rows = {name: _timed(choice, best, comparison.pair(name)) for name, choice in by_name.items()}
+        following = best
+        for name in sorted(rows, key=lambda name: -(rows[name].speedup or 0.0)):
+            if not _helps(rows[name]):
+                continue
+            candidate = by_name[name].applied(best)
+            verdict, note = self._same(candidate)
+            if verdict is None:
+                rows[name] = rows[name].model_copy(update={"kept": True})
+                following = candidate
+                break
+            rows[name] = rows[name].model_copy(update={"verdict": verdict, "note": note})
+        self._tried += rows.values()
+        return following
+
+    def _same(self, candidate: Deployment) -> tuple[Literal["failed", "different"] | None, str]:
+        try:
+            reason = self.stand.difference(candidate)
+        except CannotRun as error:
+            return "failed", str(error)
+        return ("different", f"skipped: {reason}") if reason else (None, "")
+
+    def _confirmed(self, best: Deployment) -> Deployed | None:
+        self.tell("options", f"all together: {best.text}")
+        left = max(self.seconds - self._spent, (1 - EXPLORING) * self.seconds)
+        share = left / (1 + self.further)
+        pair = self._race([self.base, best], share).pair(best.text)
+        if pair.verdict != "faster" or pair.speedup is None or pair.speedup < WORTH:
+            self._notes.append(f"{best.text}: promising one by one, together not faster with confidence")
+            return None
+        for feeds in range(1, 1 + self.further):
+            other = self._race([self.base, best], share, feeds).pair(best.text)
+            if other.verdict == "slower" or other.speedup is None:
+                self._notes.append(f"{best.text}: faster at the first sizes, {other.verdict} at others: {other.reason}")
+                return None
+        if best.captures_cuda_graph:
+            self._notes.append(_GRAPH)
+        return Deployed(
+            best, self.base, pair.speedup, pair.interval, tuple(self._tried), tuple(self._notes), self._spent
+        )
+
+    def _race(self, deployments: Sequence[Deployment], seconds: float, feeds: int = 0) -> Comparison:
+        comparison = self.stand.race(deployments, seconds, feeds)
+        self._spent += comparison.seconds
+        return comparison
+
+
+def _row(choice: Choice, against: Deployment, verdict: Literal["failed", "not tried"], note: str) -> DeploymentTrial:
+    return DeploymentTrial(
+        change=choice.text, dimension=choice.dimension, against=against.text, verdict=verdict,
+        speedup=None, interval=None, kept=False, note=note,
+    )  # fmt: skip
+
+
+def _timed(choice: Choice, against: Deployment, pair: PairTiming) -> DeploymentTrial:
+    if pair.speedup is None:
+        return _row(choice, against, "failed", pair.reason)
+    return DeploymentTrial(
+        change=choice.text, dimension=choice.dimension, against=against.text, verdict=pair.verdict,
+        speedup=pair.speedup, interval=pair.interval, kept=False, note=pair.reason,
+    )  # fmt: skip
+
+
+def _helps(row: DeploymentTrial) -> bool:
+    if row.speedup is None or row.speedup < WORTH:
+        return False
+    unsure = row.interval is not None and row.interval.low > 1 and row.speedup >= LIKELY
+    return row.verdict == "faster" or (row.verdict == "not faster" and unsure)

@@ -1,0 +1,179 @@
+"""Backtracking search in one region: a queue ordered by predicted cost, over graphs that proved rules lead to.
+
+A candidate up to α times the best cost stays alive, because the way to a faster graph may lead uphill. What keeps the
+queue short:
+
+- graphs that differ only in how their weights are computed are one graph: weights are computed before the model runs;
+- rewrites that pay and do not touch each other are made together, as one move: trying all subsets of them is pointless;
+- after a step that did not pay only rewrites of what it made are tried: all others were there before it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from superopt.ir.graph import Node, Value
+from superopt.rewrite.match import Match
+from superopt.rewrite.piece import Piece, new_nodes
+from superopt.rewrite.rewriter import Rewriter, Rules, Taken
+from superopt.search.likeness import Likeness
+
+CLIMB = 3
+"""Steps in a row that may fail to pay."""
+TOGETHER = 64
+"""Rewrites made as one move, at most."""
+
+Price = Callable[[Piece], float]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A graph that computes the same, what it is predicted to cost, and how to get there."""
+
+    piece: Piece
+    cost: float
+    steps: tuple[Taken, ...]
+    fresh: frozenset[Node] = frozenset()
+    """Nodes that the last steps made without paying; empty when the last step paid."""
+    climb: int = 0
+
+
+@dataclass(frozen=True)
+class Explored:
+    candidates: tuple[Candidate, ...]
+    """The start first, then all others by predicted cost."""
+    seen: int
+    exhausted: bool
+
+
+@dataclass(frozen=True)
+class Limits:
+    alpha: float
+    candidates: int
+    out_of_time: Callable[[], bool]
+    keep: int = 24
+
+
+def explore(
+    start: Piece, rules: Rules, rewriter: Rewriter, price: Price, limits: Limits, taken: Container[str] = frozenset()
+) -> Explored:
+    """The cheapest graphs that the rules lead to, by prediction."""
+    return _Search(rules, rewriter, price, limits, taken).run(start)
+
+
+class _Search:
+    def __init__(self, rules: Rules, rewriter: Rewriter, price: Price, limits: Limits, taken: Container[str]) -> None:
+        self.rules, self.rewriter, self.price, self.limits, self.taken = rules, rewriter, price, limits, taken
+        self.likeness = Likeness(rewriter.constants, rewriter.reader)
+        self.visited: set[tuple[int, ...]] = set()
+        self.queue: list[tuple[float, int, Candidate]] = []
+        self.kept: list[Candidate] = []
+        self.count = self.pushed = 0
+        self.best = float("inf")
+
+    def run(self, start: Piece) -> Explored:
+        first = Candidate(start, self.price(start), ())
+        self.best = first.cost
+        self.visited.add(self.likeness.of(start.results))
+        heapq.heappush(self.queue, (first.cost, 0, first))
+        exhausted = True
+        while self.queue:
+            cost, _, current = heapq.heappop(self.queue)
+            if cost > self.limits.alpha * self.best:
+                break
+            if not self._expand(current):
+                exhausted = False
+                break
+        self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
+        return Explored((first, *self.kept[: self.limits.keep]), self.count + 1, exhausted)
+
+    def _expand(self, current: Candidate) -> bool:
+        """All moves from a candidate; False when a limit was hit."""
+        children: list[Candidate] = []
+        within = True
+        for match, made in self._moves(current):
+            child = self._child(current, match, made)
+            if child is not None:
+                self._keep(child)
+                children.append(child)
+            if self.count >= self.limits.candidates or self.limits.out_of_time():
+                within = False
+                break
+        self._push_all(current, children)
+        return within
+
+    def _push_all(self, current: Candidate, children: list[Candidate]) -> None:
+        """The rewrites that pay, together; alone only those that exclude one of them: the others are there after it."""
+        children.sort(key=lambda child: child.cost)
+        chosen: list[Taken] = []
+        touched: set[Node] = set()
+        for child in children:
+            step = child.steps[-1]
+            if not touched.isdisjoint(step.match.nodes) or (not chosen and child.cost >= current.cost):
+                if child.climb <= CLIMB:
+                    self._push(child)
+            elif child.cost < current.cost and len(chosen) < TOGETHER:
+                chosen.append(step)
+                touched.update(step.match.nodes)
+        if len(chosen) == 1:
+            self._push(next(child for child in children if child.steps[-1] is chosen[0]))
+        elif chosen:
+            self._push_together(current, chosen)
+
+    def _push_together(self, current: Candidate, steps: Sequence[Taken]) -> None:
+        piece, cost, taken_steps = current.piece, current.cost, list(current.steps)
+        for wanted in steps:
+            found = self._again(piece, wanted)
+            if found is None:
+                continue
+            price = self.price(found.after)
+            if price < cost:
+                piece, cost = found.after, price
+                taken_steps.append(found)
+        together = Candidate(piece, cost, tuple(taken_steps))
+        key = self.likeness.of(piece.results)
+        if key not in self.visited:
+            self.visited.add(key)
+            self.count += 1
+            self._keep(together)
+        self._push(together)
+
+    def _again(self, piece: Piece, wanted: Taken) -> Taken | None:
+        """The same rewrite, after others were made."""
+        found = self.rewriter.find(piece, wanted.match.pattern, wanted.step)
+        return None if isinstance(found, str) else self.rewriter.take(piece, *found, self.taken)
+
+    def _child(self, current: Candidate, match: Match, made: Mapping[str, Value]) -> Candidate | None:
+        step = self.rewriter.take(current.piece, match, made, self.taken)
+        key = self.likeness.of(step.after.results)
+        if key in self.visited:
+            return None
+        self.visited.add(key)
+        self.count += 1
+        cost = self.price(step.after)
+        steps = (*current.steps, step)
+        if cost < current.cost:
+            return Candidate(step.after, cost, steps)
+        fresh = new_nodes(made.values(), current.piece)
+        return Candidate(step.after, cost, steps, frozenset(fresh), current.climb + 1)
+
+    def _keep(self, candidate: Candidate) -> None:
+        self.kept.append(candidate)
+        self.best = min(self.best, candidate.cost)
+        if len(self.kept) > 50 * self.limits.keep:
+            self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
+            del self.kept[self.limits.keep :]
+
+    def _push(self, candidate: Candidate) -> None:
+        if candidate.cost <= self.limits.alpha * self.best:
+            self.pushed += 1
+            heapq.heappush(self.queue, (candidate.cost, self.pushed, candidate))
+
+    def _moves(self, current: Candidate) -> Iterator[tuple[Match, Mapping[str, Value]]]:
+        for node in current.piece.nodes:
+            for pattern in self.rules.starting_at(node):
+                for match, made in self.rewriter.matches(pattern, node, current.piece):
+                    if not current.fresh or not current.fresh.isdisjoint(match.nodes):
+                        yield match, made

@@ -1,0 +1,187 @@
+"""Stretches of a graph that are searched one by one.
+
+A region is a run of nodes, in the graph's order, between narrow places: where few values cross, a transformer's layers
+and a CNN's blocks begin and end. A run also ends where it begins to repeat itself, so that equal blocks give equal
+regions. It never reaches over a barrier. Cutting again from another place puts neighbours together that the first cut
+kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from superopt.ir.graph import Graph, Node, Parameter, Value, make_node, make_parameter, replace_inputs
+from superopt.rewrite.piece import Piece, Rewritten, Tag, rewritten
+
+CAP = 48
+"""Nodes of a region, at most."""
+ENOUGH = 16
+"""Nodes from which on a region takes in no further segments."""
+LEAST = 6
+"""Nodes of a region that ends because it would repeat."""
+NEAR = 10
+"""How far around a narrow place nothing may be narrower."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A run of nodes as a piece of its own: what it reads from outside are parameters."""
+
+    piece: Piece
+    members: tuple[Node, ...]
+    """The graph's own nodes, in order."""
+    outside: Mapping[Parameter, Value]
+    results: tuple[Value, ...]
+    """The graph's values that others need, in the order of the piece's results."""
+    where: str = ""
+    """The way through bodies to the graph."""
+
+    @property
+    def graph(self) -> Graph:
+        return graph_of_region(self.piece, tuple(self.outside))
+
+
+def graph_of_region(piece: Piece, inputs: tuple[Parameter, ...], nodes: tuple[Node, ...] = ()) -> Graph:
+    """A piece as a graph to be priced; with the nodes behind its weights, also to be timed or named by structure."""
+    return Graph(
+        inputs, piece.results, (*nodes, *piece.members),
+        tuple(f"in{k}" for k in range(len(inputs))), tuple(f"out{k}" for k in range(len(piece.results))),
+    )  # fmt: skip
+
+
+def weight_nodes(piece: Piece) -> tuple[Node, ...]:
+    """The nodes that compute the piece's weights, each after what it reads."""
+    found: dict[Node, None] = {}
+    read = [v.producer for node in piece.members for v in node.operands]
+    stack = [n for n in read if isinstance(n, Node) and piece.constants.is_weight(Value(n))]
+    while stack:
+        node = stack[-1]
+        below = [v.producer for v in node.operands if isinstance(v.producer, Node) and v.producer not in found]
+        if node in found or not below:
+            found.setdefault(node)
+            stack.pop()
+        else:
+            stack += below
+    return tuple(found)
+
+
+def cut(piece: Piece, is_open: Callable[[Node], bool], offset: int = 0, where: str = "") -> list[Region]:
+    """Regions of at least two nodes; rules may touch the nodes that are open."""
+    regions: list[Region] = []
+    for level in _levels(piece.nodes, is_open):
+        for members in _grouped(_segments(level), offset):
+            if len(members) > 1:
+                regions.append(extract(piece, members, where))
+    return regions
+
+
+def _levels(nodes: Iterable[Node], is_open: Callable[[Node], bool]) -> list[list[Node]]:
+    """Open nodes by how many barriers lie before them: no path within a level leads through one."""
+    depth: dict[Node, int] = {}
+    levels: dict[int, list[Node]] = {}
+    for node in nodes:
+        before = [v.producer for v in node.operands if isinstance(v.producer, Node) and v.producer in depth]
+        depth[node] = max((depth[n] + (not is_open(n)) for n in before), default=0)
+        if is_open(node):
+            levels.setdefault(depth[node], []).append(node)
+    return [levels[k] for k in sorted(levels)]
+
+
+def _segments(nodes: list[Node]) -> list[list[Node]]:
+    """Runs that end where as few values as possible are alive."""
+    members = set(nodes)
+    last: dict[Value, int] = {}
+    for k, node in enumerate(nodes):
+        for value in node.operands:
+            if isinstance(value.producer, Node) and value.producer in members:
+                last[value] = k
+    ends: dict[int, int] = {}
+    for k in last.values():
+        ends[k] = ends.get(k, 0) + 1
+    alive, widths = 0, list[int]()
+    for k, node in enumerate(nodes):
+        alive += sum(1 for v in node.outputs if v in last)
+        alive -= ends.get(k, 0)
+        widths.append(alive)
+    segments: list[list[Node]] = [[]]
+    for k, node in enumerate(nodes):
+        segments[-1].append(node)
+        near = widths[max(0, k - NEAR) : k + NEAR + 1]
+        if widths[k] == min(near) or len(segments[-1]) >= CAP:
+            segments.append([])
+    return [s for s in segments if s]
+
+
+def _grouped(segments: list[list[Node]], offset: int) -> list[list[Node]]:
+    """Neighbouring segments together, up to the cap, or until they repeat; an offset cuts off the first few."""
+    groups: list[list[Node]] = [[node for segment in segments[:offset] for node in segment], []]
+    first: object = None
+    for segment in segments[offset:]:
+        kind = tuple((node.kind, node.types) for node in segment)
+        size = len(groups[-1])
+        if size and (size + len(segment) > CAP or size >= ENOUGH or (kind == first and size >= LEAST)):
+            groups.append([])
+        if not groups[-1]:
+            first = kind
+        groups[-1] += segment
+    return [g for g in groups if g]
+
+
+def extract(piece: Piece, members: Iterable[Node], where: str = "") -> Region:
+    """The members as a region; weight-only nodes that they read come along."""
+    members = tuple(members)
+    inside = set(members)
+    needed = {v for node in piece.nodes if node not in inside for v in node.operands} | set(piece.results)
+    outside: dict[Parameter, Value] = {}
+    moved: dict[Value, Value] = {}
+    tags: dict[Node, Tag] = {}
+    names: dict[str, Value] = {}
+
+    def name(old: Value, new: Value) -> None:
+        if old in piece.called:
+            names[piece.called[old]] = new
+
+    def seen(value: Value) -> Value:
+        if value in moved:
+            return moved[value]
+        if piece.constants.is_weight(value):
+            moved[value] = value
+        else:
+            parameter = make_parameter(len(outside), value.type)
+            outside[parameter] = value
+            moved[value] = Value(parameter)
+        name(value, moved[value])
+        return moved[value]
+
+    results: list[Value] = []
+    for node in members:
+        inputs = [None if v is None else seen(v) for v in node.inputs]
+        new = make_node(node.op, inputs, node.attributes, node.types, domain=node.domain, instance=node.instance)
+        if node in piece.tags:
+            tags[new] = piece.tags[node]
+        for old, value in zip(node.outputs, new.outputs, strict=True):
+            moved[old] = value
+            name(old, value)
+            if old in needed:
+                results.append(old)
+    inner = Piece(tuple(moved[v] for v in results), tags, names, piece.constants, piece.own)
+    return Region(inner, members, outside, tuple(results), where)
+
+
+def stitch(piece: Piece, region: Region, inner: Piece, taken: Container[str] = frozenset()) -> Rewritten:
+    """The piece with the region's results computed as `inner` says."""
+    moved: dict[Value, Value] = {Value(parameter): value for parameter, value in region.outside.items()}
+    tags: dict[Node, Tag] = dict(piece.tags)
+    names = dict(piece.names)
+    for node in inner.nodes:
+        new = replace_inputs(node, (v and moved.get(v, v) for v in node.inputs), ())
+        if node in inner.tags:
+            tags.setdefault(new, inner.tags[node])
+        for before, after in zip(node.outputs, new.outputs, strict=True):
+            moved[before] = after
+            if before in inner.called:
+                names[inner.called[before]] = after
+    whole = replace(piece, tags=tags, names=names)
+    replaced = {old: moved.get(v, v) for old, v in zip(region.results, inner.results, strict=True)}
+    return rewritten(whole, replaced, "", taken)

@@ -1,0 +1,91 @@
+"""What was done to a model, told so that anybody can do it again: regions by the names of their nodes, steps by names.
+
+A replay believes nothing: rules must be proved as they stand, and every step must match where it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from superopt.errors import SuperoptError
+from superopt.ir.graph import Node
+from superopt.rewrite.piece import Piece
+from superopt.rewrite.rewriter import Rewriter, Rules, Step
+from superopt.search.regions import Region, extract, stitch
+
+
+class CannotReplay(SuperoptError):
+    """A step of a trace that does not hold, and why."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A region and the steps taken in it."""
+
+    members: tuple[str, ...]
+    """Each node by its first named output."""
+    steps: tuple[Step, ...]
+    where: str = ""
+    kind: int = 0
+    """Equal regions share one number."""
+
+
+def name_of(node: Node, piece: Piece) -> str:
+    """The first named output of a node."""
+    return next((name for name in piece.tags[node].outputs if name), "")
+
+
+def traced(region: Region, piece: Piece, steps: Sequence[Step], kind: int) -> Traced:
+    return Traced(tuple(name_of(node, piece) for node in region.members), tuple(steps), region.where, kind)
+
+
+def replay(piece: Piece, trace: Sequence[Traced], rules: Rules, rewriter: Rewriter) -> Piece:
+    """All steps of one graph again; raises `CannotReplay` at the first that does not hold."""
+    for record in trace:
+        region = extract(piece, _members(piece, record), record.where)
+        inner = region.piece
+        for step in record.steps:
+            pattern = rules.patterns.get(step.rule)
+            if pattern is None:
+                raise CannotReplay(f"{step.rule}: no proved rule of this name")
+            found = rewriter.find(inner, pattern, step)
+            if isinstance(found, str):
+                raise CannotReplay(f"{step.rule} at {', '.join(step.results)}: {found}")
+            inner = rewriter.take(inner, *found, piece.names).after
+        piece = stitch(piece, region, inner, piece.names).piece
+    return piece
+
+
+def _members(piece: Piece, record: Traced) -> list[Node]:
+    """The region's nodes in the graph's order; together they must be a region that rules may touch."""
+    wanted = set(record.members)
+    found = [node for node in piece.nodes if not wanted.isdisjoint(piece.tags[node].outputs)]
+    names = {name for node in found for name in piece.tags[node].outputs}
+    if missing := wanted - names:
+        raise CannotReplay(f"there is no node that computes {sorted(missing)[0]}")
+    _refuse_detours(piece, found)
+    return found
+
+
+def _refuse_detours(piece: Piece, members: Sequence[Node]) -> None:
+    """No path may leave the region and come back."""
+    inside = set(members)
+    tainted: set[Node] = set()
+    for node in piece.nodes:
+        below = [v.producer for v in node.operands if isinstance(v.producer, Node)]
+        if node in inside:
+            if any(n in tainted for n in below):
+                raise CannotReplay("the nodes of a region are no region: a path leaves it and comes back")
+        elif any(n in inside or n in tainted for n in below):
+            tainted.add(node)
+
+
+def steps_by_rule(trace: Sequence[Traced]) -> Mapping[str, int]:
+    counts: dict[str, int] = {}
+    for record in trace:
+        for step in record.steps:
+            counts[step.rule] = counts.get(step.rule, 0) + 1
+    return counts
