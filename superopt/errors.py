@@ -9,6 +9,7 @@
     │   ├── CannotWrite          the output path is not writable, the disk is full
     │   └── CannotRun            onnxruntime refuses the model or its inputs
     ├── CheckFailed              exit 1: two models differ
+    ├── CannotReplay             exit 1: a rewrite that a trace tells of cannot be made
     ├── WorkerDied               exit 1: the child process crashed; the original was kept
     └── LimitHit                 exit 3: a limit on time, memory or size was reached
 
@@ -56,6 +57,10 @@ class BadText(BadInput):
 
 
 class CheckFailed(SuperoptError):
+    exit_code = 1
+
+
+class CannotReplay(SuperoptError):
     exit_code = 1
 
 

@@ -69,7 +69,9 @@ class Options:
         None, "file of measured costs; what it holds is used instead of the clock, what it lacks is added", "FILE"
     )
     growth: int = option(
-        -1, "bytes that folded constants may add to the model; -1 = 1 MiB or 1 %, whichever is more", "BYTES"
+        -1,
+        "bytes that combined weights may add; -1 = 1 MiB, or 1 % by folding and 10 % by rules where that is more",
+        "BYTES",
     )
     time_limit: float = option(3600.0, "seconds for the whole job, after which the original is kept", "SECONDS")
     memory_limit: int = option(

@@ -149,6 +149,61 @@ class Profile(Record):
     note: str = Field(default="", description="what the numbers do not say")
 
 
+class TracedStep(Record):
+    """One rewrite, told so that it can be made again."""
+
+    rule: str
+    digest: str = Field(description="of the rule's text and of the formulas it uses")
+    results: list[str] = Field(description="names of the values computed again, in the order of the rule's results")
+    inputs: dict[str, str] = Field(description="the rule's inputs, by the names of the values they stand for")
+
+
+class TracedRegion(Record):
+    """A region of the graph and the rewrites made in it, in order."""
+
+    where: str = Field(description="the way through bodies to the region's graph; empty for the model's own")
+    region: int = Field(description="equal regions share one number")
+    members: list[str] = Field(description="its nodes, each by its first named output")
+    steps: list[TracedStep]
+
+
+class DeploymentTrial(Record):
+    """One change to the session options."""
+
+    change: str
+    dimension: str
+    against: str = Field(description="the deployment it was timed against: the best until then")
+    verdict: Literal["faster", "not faster", "slower", "failed", "different", "not tried"]
+    speedup: float | None
+    interval: Interval | None = Field(description="95 % confidence interval of the speed-up")
+    kept: bool = Field(description="part of what was timed against the base in the end")
+    note: str = Field(description="what the verdict rests on, or why there is none")
+
+
+class DeploymentReport(Record):
+    """The session options that were measured, and the way to them."""
+
+    options: dict[str, str] = Field(description="what the returned model was timed with, under onnxruntime's names")
+    code: str = Field(description="Python that opens the model with them")
+    base: dict[str, str] = Field(description="the options without a search")
+    searched: bool
+    verdict: Literal["faster", "base"] = Field(description="`base`: nothing else was faster with confidence")
+    speedup: float | None = Field(description="the base's time over the best's, on the same graph")
+    interval: Interval | None = Field(description="95 % confidence interval of the speed-up")
+    tried: list[DeploymentTrial]
+    notes: list[str]
+    seconds: float
+
+
+class Portable(Record):
+    """What the result would be with standard ONNX operators alone."""
+
+    operators: dict[str, int] = Field(description="onnxruntime's own operators in the result, which `standard` forbids")
+    speedup: float | None = Field(description="of the model that `--allow standard` gives, over the original")
+    interval: Interval | None = Field(description="95 % confidence interval of the speed-up")
+    note: str = ""
+
+
 class Environment(Record):
     """Where the numbers were taken."""
 
@@ -174,6 +229,14 @@ class Report(Record):
     check: CheckReport
     timing: TimingReport
     search: SearchReport | None = Field(default=None, description="none when the rules were not searched")
+    trace: list[TracedRegion] = Field(
+        default_factory=list[TracedRegion], description="the rules' rewrites, for `superopt audit` to make again"
+    )
+    left_out: list[tuple[str, str]] = Field(
+        default_factory=list[tuple[str, str]], description="name and place of passes that were not made"
+    )
+    deployment: DeploymentReport | None = Field(default=None, description="none when the model could not be timed")
+    portable: Portable | None = Field(default=None, description="none when the result has standard operators alone")
     profile: Profile | None = Field(default=None, description="made for the page of `--html` only")
     environment: Environment
     options: dict[str, object] = Field(description="every option of the run, defaults included")

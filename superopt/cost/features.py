@@ -24,6 +24,7 @@ Shape: TypeAlias = tuple[int, ...]
 UNKNOWN_SIZE = 16
 UNKNOWN_SHAPE = (UNKNOWN_SIZE, UNKNOWN_SIZE, UNKNOWN_SIZE)
 _DEEPEST_GUESS = 6
+_FILTERS = {"QLinearConv": 3, "QLinearMatMul": 3}  # where weights stand among the operands, when not second
 
 
 class Column(NamedTuple):
@@ -96,52 +97,107 @@ def _moved(node: Node, measures: Measures) -> float:
     return sum(map(measures.bytes, inputs)) + sum(map(measures.bytes, node.outputs))
 
 
-def _variant(node: Node, op: str) -> str:
-    """The operator, with its element type unless that is float32."""
+def _typed(node: Node, style: str) -> str:
+    """With the element type unless that is float32."""
     result = node.outputs[0].tensor_type
     dtype = None if result is None else result.dtype
-    return op if dtype in (None, DType.FLOAT32) else f"{op}.{dtype}"
+    return style if dtype in (None, DType.FLOAT32) else f"{style} {dtype}"
 
 
 def _elementwise(node: Node, op: str, measures: Measures) -> Amounts:
-    return ((Column("element-wise", "byte", _variant(node, op)), _moved(node, measures)),)
+    return ((Column("element-wise", "byte", _typed(node, op)), _moved(node, measures)),)
 
 
 def _function(node: Node, op: str, measures: Measures) -> Amounts:
+    if op == "Pow" and node.inputs[1] is not None and math.prod(measures.shape(node.inputs[1])) == 1:
+        op = "Pow of one exponent"
     elements = float(measures.elements(node.outputs[0]))
     moved = (Column("element-wise", "byte", "function"), _moved(node, measures))
-    return ((Column("function", "element", _variant(node, op)), elements), moved)
+    return ((Column("function", "element", _typed(node, op)), elements), moved)
 
 
 def _movement(node: Node, op: str, measures: Measures) -> Amounts:
-    """Only what leaves is read of a Slice, Gather or Split; the rest is never touched."""
+    """What leaves is read and written once; the rest of a Slice, Gather or Split is never touched. Each stretch of
+    memory that is copied in one go has a price of its own."""
     written = sum(map(measures.bytes, node.outputs))
-    return ((Column("movement", "byte", _variant(node, op)), 2.0 * written),)
+    elements = sum(map(measures.elements, node.outputs))
+    kept = _kept_together(node, op, measures)
+    if kept <= 1:
+        return ((Column("movement", "element", _typed(node, op)), float(elements)),)
+    bytes_ = Column("movement", "byte", _typed(node, op)), 2.0 * written
+    return (bytes_, (Column("piece", "run"), elements / kept))
+
+
+def _kept_together(node: Node, op: str, measures: Measures) -> int:
+    """How many neighbouring elements stay neighbours."""
+    shape = measures.shape(node.outputs[0])
+    first = measures.shape(node.inputs[0] if node.inputs else None)
+    if op == "Transpose":
+        perm = node.attribute("perm")
+        order = perm if isinstance(perm, tuple) else tuple(reversed(range(len(shape))))
+        moved = [i for i, axis in enumerate(order) if i != axis]
+        return math.prod(shape[max(moved) + 1 :]) if moved and len(order) == len(shape) else max(1, math.prod(shape))
+    if op in ("Concat", "Split"):
+        axis = int(node.attribute("axis", 0))
+        smallest = min((measures.shape(v) for v in (node.inputs if op == "Concat" else node.outputs)), key=math.prod)
+        return max(1, math.prod(smallest[axis:]))
+    if op == "Gather":
+        return max(2, math.prod(first[int(node.attribute("axis", 0)) + 1 :]))
+    if len(first) != len(shape):
+        return max(2, math.prod(shape[-1:]))
+    changed = [i for i, (a, b) in enumerate(zip(first, shape, strict=True)) if a != b]
+    if not changed:
+        return math.prod(shape)
+    return math.prod(shape[max(changed) + 1 :]) if max(changed) + 1 < len(shape) else shape[-1]
 
 
 def _reduction(node: Node, op: str, measures: Measures) -> Amounts:
-    read = max(measures.elements(node.inputs[0] if node.inputs else None), measures.elements(node.outputs[0]))
-    return ((Column("reduction", "element", _variant(node, op)), float(read)),)
+    """Neighbours are quickly combined; what lies far apart is not."""
+    first = node.inputs[0] if node.inputs else None
+    shape = measures.shape(first)
+    axes = _axes(node, op)
+    along = not shape or axes is None or len(shape) - 1 in {axis % len(shape) for axis in axes}
+    read = max(math.prod(shape), measures.elements(node.outputs[0]))
+    return ((Column("reduction", "element", _typed(node, op if along else f"{op} across")), float(read)),)
+
+
+def _axes(node: Node, op: str) -> tuple[int, ...] | None:
+    """Axes that are combined; None where that is all of them, or where the last is always among them."""
+    if op in ("Softmax", "LogSoftmax", "ArgMax", "ArgMin", "LpNormalization", "TopK"):
+        return (int(node.attribute("axis", -1)),)
+    axes = node.attribute("axes")
+    given = node.inputs[1] if op.startswith("Reduce") and len(node.inputs) > 1 else None
+    if axes is None and given is not None and given.constant is not None and given.constant.readable:
+        axes = tuple(int(axis) for axis in given.constant.numpy().reshape(-1))
+    return axes or None
 
 
 def _pool(node: Node, op: str, measures: Measures) -> Amounts:
     window = math.prod(node.attribute("kernel_shape", (1,)))
-    return ((Column("pool", "element", _variant(node, op)), float(measures.elements(node.outputs[0]) * window)),)
+    return ((Column("pool", "element", _typed(node, op)), float(measures.elements(node.outputs[0]) * window)),)
 
 
 def _convolution(node: Node, op: str, measures: Measures) -> Amounts:
     if op == "ConvTranspose":
         return _transposed_convolution(node, op, measures)
-    filters, result = measures.shape(node.inputs[1]), node.outputs[0]
+    filters = measures.shape(node.inputs[_FILTERS.get(op, 1)])
     group = int(node.attribute("group", 1))
-    per_element = math.prod(filters[1:])
-    if group > 1:
-        style = "depthwise" if filters[1:2] == (1,) else "grouped"
-    else:
-        style = "pointwise" if math.prod(filters[2:]) == 1 else "dense"
-    moved = _moved(node, measures)
-    operations = 2.0 * measures.elements(result) * per_element
-    return ((Column("convolution", "operation", style), operations), (Column("convolution", "byte", style), moved))
+    window = math.prod(filters[2:])
+    operations = 2.0 * measures.elements(node.outputs[0]) * math.prod(filters[1:])
+    grouping = (Column("convolution", "run", "group"), float(group) if group > 1 else 0.0)
+    if group > 1 and filters[1:2] == (1,):
+        style = f"depthwise {window}" if window in (1, 9) else "depthwise"
+        moved = (Column("convolution", "byte", style), _moved(node, measures))
+        return ((Column("convolution", "operation", _typed(node, style)), operations), moved, grouping)
+    style = "pointwise" if window == 1 else "dense"
+    # The input is laid out for a matrix product once, for all the filters that read it.
+    unfolded = operations / (2.0 * max(1, filters[0] // group)) if filters else 0.0
+    return (
+        (Column("convolution", "operation", _typed(node, style)), operations),
+        (Column("convolution", "element", style), unfolded),
+        (Column("convolution", "byte", style), _moved(node, measures)),
+        grouping,
+    )
 
 
 def _transposed_convolution(node: Node, op: str, measures: Measures) -> Amounts:
@@ -156,14 +212,14 @@ def _transposed_convolution(node: Node, op: str, measures: Measures) -> Amounts:
 def _product(node: Node, op: str, measures: Measures) -> Amounts:
     """Both matrices may have leading axes; the inner size is the first one's last, or its first when transposed."""
     left = measures.shape(node.inputs[0])
+    second = _FILTERS.get(op, 1)
     transposed = bool(node.attribute("transA", 0))
     inner = left[-2 if transposed and len(left) > 1 else -1] if left else 1
-    right = node.inputs[1]
-    fixed = right is not None and is_weight(right)
-    style = "weights" if fixed else "data"
+    right = node.inputs[second]
+    style = "weights" if right is not None and is_weight(right) else "data"
     operations = 2.0 * measures.elements(node.outputs[0]) * inner
     return (
-        (Column("product", "operation", style), operations),
+        (Column("product", "operation", _typed(node, style)), operations),
         (Column("product", "byte", style), _moved(node, measures)),
     )
 
@@ -183,16 +239,15 @@ def _einsum(node: Node, op: str, measures: Measures) -> Amounts:
 def _attention(node: Node, op: str, measures: Measures) -> Amounts:
     """Queries and keys, then probabilities and values; with the projections where the operator holds them."""
     query, result = measures.shape(node.inputs[0]), node.outputs[0]
-    projects = bool(node.domain) and node.op == "Attention"
+    projects = bool(node.domain) and op == "Attention"
     second = measures.shape(node.inputs[1]) if len(node.inputs) > 1 and node.inputs[1] is not None else query
     keys = query if projects else second
     length = keys[-2] if len(keys) > 1 else 1
     operations = 4.0 * measures.elements(result) * length
     projection = 2.0 * math.prod(query) * second[-1] if projects and second else 0.0
     return (
-        (Column("product", "operation", "data"), operations),
+        (Column("attention", "operation", op), operations),
         (Column("product", "operation", "weights"), projection),
-        (Column("product", "byte", "data"), _moved(node, measures)),
     )
 
 
@@ -202,8 +257,8 @@ def _recurrent(node: Node, op: str, measures: Measures) -> Amounts:
     batch = first[1] if len(first) > 1 else 1
     operations = 2.0 * steps * batch * sum(map(measures.elements, weights))
     return (
-        (Column("recurrent", "operation", node.op), operations),
-        (Column("recurrent", "run", node.op), float(steps)),
+        (Column("recurrent", "operation", op), operations),
+        (Column("recurrent", "run", op), float(steps)),
     )
 
 

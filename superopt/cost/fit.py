@@ -21,12 +21,12 @@ from superopt.cost.features import Amounts, Column
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
+FAR_OFF = 0.4
 _ROUNDS = 30
 _SWEEPS = 100
 _SETTLED = 1e-4
-_LEAST, _MOST = 0.01, 100.0  # of where a coefficient stood
+_LEAST, _MOST = 0.01, 1000.0  # of where a coefficient stood
 _STEP = 3.0  # the most by which one linear fit may change a scale, as a factor
-_FAR_OFF = 0.4  # as a logarithm
 _GENERAL_PULL, _SINGLE_PULL = 0.05, 0.1  # in observations that say otherwise by a factor of e
 
 
@@ -35,15 +35,15 @@ class Observation(NamedTuple):
     seconds: float
 
 
-def fit(observations: Iterable[Observation], start: Coefficients) -> Coefficients:
-    """The same for the same observations in the same order."""
+def fit(observations: Iterable[Observation], start: Coefficients, far_off: float = FAR_OFF) -> Coefficients:
+    """The same for the same observations in the same order; errors over `far_off`, a logarithm, lose weight."""
     seen = [o for o in observations if o.seconds > 0 and any(amount > 0 for _, amount in o.amounts)]
     if not seen:
         return start
-    general = _scales(seen, start, _generals(start), _GENERAL_PULL)
+    general = _scales(seen, start, _generals(start), _GENERAL_PULL, far_off)
     moved = Coefficients({c: s * general.get(c.general, 1.0) for c, s in start.seconds.items()})
     singles = {c: c for o in seen for c, _ in o.amounts}
-    scales = _scales(seen, moved, singles, _SINGLE_PULL)
+    scales = _scales(seen, moved, singles, _SINGLE_PULL, far_off)
     return Coefficients({**moved.seconds, **{c: moved.of(c) * scale for c, scale in scales.items()}})
 
 
@@ -52,7 +52,11 @@ def _generals(start: Coefficients) -> dict[Column, Column]:
 
 
 def _scales(
-    observations: Sequence[Observation], start: Coefficients, groups: Mapping[Column, Column], pull: float
+    observations: Sequence[Observation],
+    start: Coefficients,
+    groups: Mapping[Column, Column],
+    pull: float,
+    far_off: float,
 ) -> dict[Column, float]:
     """By how much each group of columns is to be scaled."""
     names = sorted({groups.get(c, c.general) for o in observations for c, _ in o.amounts})
@@ -62,17 +66,17 @@ def _scales(
         for column, amount in observation.amounts:
             parts[row, place[groups.get(column, column.general)]] += amount * start.of(column)
     seconds = np.array([o.seconds for o in observations])
-    found = _fitted(parts, seconds, pull)
+    found = _fitted(parts, seconds, pull, far_off)
     return {name: float(found[i]) for name, i in place.items()}
 
 
-def _fitted(parts: Matrix, seconds: Matrix, pull: float) -> Matrix:
+def _fitted(parts: Matrix, seconds: Matrix, pull: float, far_off: float) -> Matrix:
     """Scales of the columns of `parts` whose sums are close to `seconds`."""
     scales = np.ones(parts.shape[1])
     for _ in range(_ROUNDS):
         predicted = np.maximum(parts @ scales, 1e-12)
         error = np.abs(np.log(predicted / seconds))
-        weight = np.minimum(1.0, _FAR_OFF / np.maximum(error, 1e-9)) / (predicted * seconds)
+        weight = np.minimum(1.0, far_off / np.maximum(error, 1e-9)) / (predicted * seconds)
         # The pull is on logarithms too: pull · log(scale)², linear around where the scale is.
         gram = parts.T @ (parts * weight[:, None]) + np.diag(pull / scales**2)
         right = parts.T @ (weight * seconds) + pull * (1 - np.log(scales)) / scales

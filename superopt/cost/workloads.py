@@ -46,6 +46,10 @@ def weights(*shape: int) -> Value:
     return Value(Constant(ArrayTensor(drawn / np.float32(max(1, shape[0]) ** 0.5))))
 
 
+def number(value: float) -> Value:
+    return Value(Constant(ArrayTensor(np.array(value, np.float32))))
+
+
 def whole(*numbers: int) -> Value:
     return Value(Constant(ArrayTensor(np.array(numbers, np.int64))))
 

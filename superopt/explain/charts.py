@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from superopt.explain.figures import microseconds, plural
+from superopt.explain.gains import Step, rule_numbers, steps
 from superopt.explain.markup import Markup, element, shorten
-from superopt.report import Profile, Report, Rewrite
+from superopt.report import Profile, Report
 
 MOST_ROWS = 18
 FINE = 1000
 """Steps of the scale that bars are drawn on."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One line of the waterfall: all rewrites of one name. `gained` is microseconds, None where nobody timed it."""
-
-    name: str
-    count: int
-    gained: float | None
-    measured: bool
-
-
-def steps(rewrites: Iterable[Rewrite]) -> list[Step]:
-    """By name, the largest gain first, those without a time at the end."""
-    groups: dict[str, list[Rewrite]] = {}
-    for rewrite in rewrites:
-        groups.setdefault(rewrite.name, []).append(rewrite)
-    found: list[Step] = []
-    for name, group in groups.items():
-        gains = [gain for rewrite in group if (gain := _gain(rewrite)) is not None]
-        measured = bool(gains) and all(r.measured_us_after is not None for r in group if _gain(r) is not None)
-        found.append(Step(name, len(group), sum(gains) if gains else None, measured))
-    return sorted(found, key=lambda s: (s.gained is None, -(s.gained or 0.0), -s.count, s.name))
-
-
-def rule_numbers(rewrites: Iterable[Rewrite]) -> Mapping[str, int]:
-    """Numbers for anchors: names are not ours to use there."""
-    return {name: i for i, name in enumerate(dict.fromkeys(rewrite.name for rewrite in rewrites), 1)}
-
-
-def _gain(rewrite: Rewrite) -> float | None:
-    """What the region's time fell by: from the clock, or else as predicted."""
-    if rewrite.measured_us_before is not None and rewrite.measured_us_after is not None:
-        return rewrite.measured_us_before - rewrite.measured_us_after
-    if rewrite.predicted_us_before is not None and rewrite.predicted_us_after is not None:
-        return rewrite.predicted_us_before - rewrite.predicted_us_after
-    return None
 
 
 def waterfall(report: Report) -> Markup:

@@ -14,8 +14,8 @@ from superopt.ir.graph import Node, Parameter, Value
 from superopt.ir.types import TensorType, Type, format_dim
 
 HEIGHT, PILL, NARROW, WIDE = 36.0, 30.0, 84.0, 190.0
-LETTER, SMALL_LETTER = 7.4, 6.1
-"""Widths of a letter in the two sizes; generous, fonts differ."""
+LETTER, SMALL_LETTER, MONO_LETTER = 7.4, 6.1, 6.8
+"""Widths of a letter in each font; generous, fonts differ."""
 
 MARGIN = 8.0
 MOST_TITLE = 1200
@@ -36,7 +36,7 @@ class Shape:
 
     @property
     def box(self) -> Box:
-        head = len(self.head) * (SMALL_LETTER if self.is_value else LETTER)
+        head = len(self.head) * (MONO_LETTER if self.is_value else LETTER)
         width = max(head, len(self.foot) * SMALL_LETTER) + 22
         return Box(min(max(width, NARROW), WIDE), PILL if self.is_value else HEIGHT)
 
@@ -115,9 +115,11 @@ def block_shape(view: View, nodes: Collection[Node]) -> Shape:
 
 def short_type(type_: Type) -> str:
     """The shape, in few letters; the element type only where it is not float32."""
-    if not isinstance(type_, TensorType):
+    if not isinstance(type_, TensorType) or (type_.dtype is None and type_.shape is None):
         return ""
-    dims = "×".join(map(format_dim, type_.shape)) if type_.shape is not None else "?"
+    if type_.shape is None:
+        return f"{type_.dtype} of any shape"
+    dims = "×".join(map(format_dim, type_.shape))
     dtype = "" if type_.dtype is None or type_.dtype.value == "float32" else f"{type_.dtype.value} "
     return shorten(f"{dtype}{dims or 'scalar'}", 30)
 

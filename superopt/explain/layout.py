@@ -161,15 +161,37 @@ def _order(layers: list[list[int]], above: Mapping[int, list[int]], below: Mappi
         rank.update({cell: float(i) for i, cell in enumerate(layer)})
 
     best, fewest = [list(layer) for layer in layers], _crossings(layers, below)
-    for _ in range(SWEEPS):
-        for layer in layers:
-            arrange(layer, above)
-        for layer in reversed(layers):
-            arrange(layer, below)
+    for sweep in range(2 * SWEEPS):
+        down = sweep % 2 == 0
+        for layer in layers if down else reversed(layers):
+            arrange(layer, above if down else below)
+        _swap(layers, rank, above, below)
         found = _crossings(layers, below)
         if found < fewest:
             best, fewest = [list(layer) for layer in layers], found
     layers[:] = best
+
+
+def _swap(
+    layers: Sequence[list[int]], rank: dict[int, float], above: Mapping[int, list[int]], below: Mapping[int, list[int]]
+) -> None:
+    """Exchange neighbours as long as fewer lines cross for it."""
+
+    def between(left: int, right: int) -> int:
+        return sum(
+            rank[a] > rank[b] for side in (above, below) for a in side.get(left, ()) for b in side.get(right, ())
+        )
+
+    for _ in range(SWEEPS):
+        moved = False
+        for layer in layers:
+            for i in range(len(layer) - 1):
+                a, b = layer[i], layer[i + 1]
+                if between(b, a) < between(a, b):
+                    layer[i], layer[i + 1], moved = b, a, True
+                    rank[a], rank[b] = float(i + 1), float(i)
+        if not moved:
+            return
 
 
 def _crossings(layers: Sequence[Sequence[int]], below: Mapping[int, list[int]]) -> int:
@@ -205,20 +227,22 @@ def _places(
     for sweep in range(3 * SWEEPS):
         down = sweep % 2 == 0
         near = both if sweep >= SWEEPS else above if down else below
+        home = HOMESICK if sweep < 2 * SWEEPS else 0.0
         for layer in layers if down else reversed(layers):
-            _settle(layer, cells, xs, [_wish(cell, near.get(cell, ()), cells, xs) for cell in layer], YIELDING)
+            wishes = [_wish(cell, near.get(cell, ()), cells, xs, home) for cell in layer]
+            _settle(layer, cells, xs, wishes, YIELDING)
     for sweep in range(SWEEPS):  # lines straighten between boxes that stay where they are
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            wishes = [_wish(c, both[c], cells, xs) if cells[c].lane else xs[c] for c in layer]
+            wishes = [_wish(c, both[c], cells, xs, 0.0) if cells[c].lane else xs[c] for c in layer]
             _settle(layer, cells, xs, wishes, NOTHING)
     return xs
 
 
-def _wish(cell: int, near: Sequence[int], cells: Sequence[_Cell], xs: Sequence[float]) -> float:
+def _wish(cell: int, near: Sequence[int], cells: Sequence[_Cell], xs: Sequence[float], home: float) -> float:
     """The mean of the neighbours. A box heeds boxes more than lines from far: so a trunk runs straight down."""
     weights = [SHY if cells[n].lane and not cells[cell].lane else 1.0 for n in near]
     pulls = sum(w * xs[n] for w, n in zip(weights, near, strict=True))
-    return pulls / (sum(weights) + HOMESICK) if near else xs[cell]
+    return pulls / (sum(weights) + home) if near else xs[cell]
 
 
 def _settle(

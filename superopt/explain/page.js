@@ -11,12 +11,12 @@ function setUp(view) {
   const box = view.getBoundingClientRect();
   if (!box.width || view.classList.contains("moving")) return;
   const scale = Math.min(box.width / whole.width, 640 / whole.height);
-  if (scale >= READABLE && !view.closest(".whole")) return;
+  if (scale >= READABLE) return;
   view.classList.add("moving");
   const frame = svg.getBoundingClientRect();
   const ratio = frame.height / frame.width;
   const show = (x, y, width) => {
-    const least = 120, most = Math.max(whole.width, whole.height / ratio) * 1.1;
+    const least = 120, most = Math.max(whole.width, whole.height / ratio, frame.width) * 1.2;
     width = Math.min(Math.max(width, least), most);
     const height = width * ratio;
     x = Math.min(Math.max(x, whole.x - width * 0.6), whole.x + whole.width - width * 0.4);
@@ -35,7 +35,9 @@ function setUp(view) {
     show(whole.x - (width - whole.width) / 2, whole.y - (width * ratio - whole.height) / 2, width);
   };
   const readable = (x, y) => {
-    const width = Math.min(Math.max(frame.width / 0.9, 200), Math.max(whole.width, whole.height / ratio));
+    const width = frame.width / 0.9, height = width * ratio;
+    if (whole.height <= height) y = whole.y - (height - whole.height) / 2;
+    if (whole.width <= width) x = whole.x + whole.width / 2;
     show(x === undefined ? whole.x + (whole.width - width) / 2 : x - width / 2, y === undefined ? whole.y : y, width);
   };
   view.picture = { show, now, readable };

@@ -12,34 +12,37 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import PurePath
 
-from superopt.explain.charts import profile_chart, rule_numbers, waterfall
-from superopt.explain.command import reproduce
+from superopt.explain.charts import profile_chart, waterfall
 from superopt.explain.difference import Difference
+from superopt.explain.facts import again_section, check_section, running_section, search_line
 from superopt.explain.figures import duration, plural, size
+from superopt.explain.gains import rule_numbers
 from superopt.explain.graphs import graphs_section
-from superopt.explain.markup import Markup, element, join
+from superopt.explain.markup import Markup, element
 from superopt.explain.rewrites import remarks, rewrites_section
 from superopt.explain.trace import rewrites_by_region
-from superopt.report import DiffReport, Latency, ModelFacts, Report
+from superopt.report import DiffReport, ModelFacts, Report
 
 
 def report_page(report: Report, difference: Difference | None, rules: Mapping[str, str]) -> str:
     """The report of a run; `difference` is None where there is no candidate to show, `rules` are texts by name."""
-    sections = [_tiles(_report_tiles(report))]
-    sections.append(_section("time", "Where the time went", _times(report)))
+    parts = [("time", "Time", "Where the time went", _times(report))]
     if difference is not None:
-        numbers = rule_numbers(report.rewrites)
-        made = remarks(rewrites_by_region(difference, report.rewrites), numbers)
+        made = remarks(rewrites_by_region(difference, report.rewrites), rule_numbers(report.rewrites))
         kept = "" if report.returned == "optimized" else "This candidate was not returned: the original was. "
-        sections.append(_section("graphs", "Before and after", _lead(kept) + graphs_section(difference, made)))
-    sections.append(_section("rewrites", "Rewrites and their proofs", rewrites_section(report.rewrites, rules)))
-    sections.append(_section("check", "Outputs compared", _check(report)))
-    sections.append(_section("again", "Do it again", _again(report)))
-    links = [("time", "Time"), ("graphs", "Graphs"), ("rewrites", "Proofs"), ("check", "Check"), ("again", "Reproduce")]
+        parts.append(("graphs", "Graphs", "Before and after", _lead(kept) + graphs_section(difference, made)))
+    searched = search_line(report.search) if report.search is not None else Markup()
+    rewrites = searched + rewrites_section(report.rewrites, rules)
+    parts.append(("rewrites", "Proofs", "Rewrites and their proofs", rewrites))
+    parts.append(("check", "Check", "Outputs compared", check_section(report)))
+    if report.deployment is not None:
+        parts.append(("running", "Run it", "How to run it", running_section(report.deployment, report.portable)))
+    parts.append(("again", "Reproduce", "Do it again", again_section(report)))
+    links = [(anchor, word) for anchor, word, _, _ in parts]
     return _document(
         f"{_name(report.before)} — superopt",
         _header("superopt report", _name(report.before), report.verdict, report.notes, links),
-        sections,
+        [_tiles(_report_tiles(report)), *(_section(anchor, title, content) for anchor, _, title, content in parts)],
     )
 
 
@@ -160,63 +163,6 @@ def _times(report: Report) -> Markup:
     )
     right = element("h3", "Microseconds per operator, before and after") + profile
     return element("div", element("div", left), element("div", right), class_="columns")
-
-
-def _check(report: Report) -> Markup:
-    check = report.check
-    parts: list[Markup] = []
-    if check.reason:
-        parts.append(element("p", f"{check.status}: {check.reason}"))
-    if check.outputs:
-        head = ("output", "type", "largest difference", "relative", "allowed", "equal")
-        rows = [
-            (
-                o.output, o.dtype, f"{o.max_absolute_error:.3g}", f"{o.max_relative_error:.3g}",
-                f"{o.absolute_tolerance:g} + {o.relative_tolerance:g}·|x|", "yes" if o.equal else "NO",
-            )
-            for o in check.outputs
-        ]  # fmt: skip
-        parts.append(_table(head, rows))
-    parts += [element("p", note, class_="dim") for note in check.notes]
-    if check.inputs:
-        made = element("ul", [element("li", line) for line in check.inputs])
-        parts.append(element("details", element("summary", plural(len(check.inputs), "input set")), made))
-    return join(parts)
-
-
-def _again(report: Report) -> Markup:
-    e, b = report.environment, report.before
-    shapes = "; ".join(f"{name} {shape}" for name, shape in report.timing.shapes.items())
-    facts = [
-        ("superopt", e.superopt), ("onnxruntime", e.onnxruntime), ("onnx", e.onnx), ("Python", e.python),
-        ("target", e.target), ("device", e.device), ("driver", e.driver or "—"), ("threads", str(e.threads)),
-        ("platform", e.platform), ("input shapes", shapes or "—"),
-        ("sha256 before", b.sha256), ("sha256 after", report.after.sha256),
-        ("latency before", _latency(report.timing.before)), ("latency after", _latency(report.timing.after)),
-        ("peak memory", size(report.peak_memory_bytes)), ("took", duration(report.seconds)),
-    ]  # fmt: skip
-    options = [(name, str(value)) for name, value in report.options.items()]
-    everything = element("details", element("summary", "every option"), _pairs(options))
-    return element("pre", reproduce(report), class_="command") + _pairs(facts) + everything
-
-
-def _latency(value: Latency | None) -> str:
-    if value is None:
-        return "—"
-    low, high = duration(value.interval.low), duration(value.interval.high)
-    return f"{duration(value.median)} ({low} to {high}), median of {value.runs} runs"
-
-
-def _pairs(rows: Sequence[tuple[str, str]]) -> Markup:
-    return element("dl", [element("dt", name) + element("dd", value) for name, value in rows], class_="facts")
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    return element(
-        "table",
-        element("thead", element("tr", [element("th", cell) for cell in head])),
-        element("tbody", [element("tr", [element("td", cell) for cell in row]) for row in rows]),
-    )
 
 
 def _name(facts: ModelFacts) -> str:

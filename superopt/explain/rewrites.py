@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from superopt.explain.charts import Step, rule_numbers, steps
 from superopt.explain.figures import microseconds, plural
+from superopt.explain.gains import Step, rule_numbers, steps
 from superopt.explain.markup import Markup, element, join
 from superopt.report import Rewrite
 
@@ -78,5 +78,7 @@ def _times(rewrite: Rewrite) -> str:
         ("measured", rewrite.measured_us_before, rewrite.measured_us_after),
         ("predicted", rewrite.predicted_us_before, rewrite.predicted_us_after),
     )
-    shown = [f"{microseconds(a)} → {microseconds(b)} {how}" for how, a, b in pairs if a is not None and b is not None]
+    shown = [
+        f"region {microseconds(a)} → {microseconds(b)} {how}" for how, a, b in pairs if a is not None and b is not None
+    ]
     return "; ".join(shown)

@@ -15,15 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
-from pydantic import Field
-
 from superopt.cost.contest import Method
 from superopt.cost.measure import Subject, compare
 from superopt.cost.result import Comparison, PairTiming
 from superopt.errors import CannotRun
 from superopt.ir.onnx import load
 from superopt.ir.onnx.stats import total_bytes
-from superopt.report import Interval, Record
+from superopt.report import DeploymentReport, DeploymentTrial, Interval
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.recipe import flat_options, python_code
 from superopt.runtime.values import Value
@@ -41,34 +39,6 @@ LIKELY = 1.02
 """From here on a choice is kept until the end although its time was too short to be sure."""
 _GRAPH = "a CUDA graph holds inputs of one shape: the code captures one for each set of shapes"
 _TF32 = "TF32 is on, onnxruntime's default: times are with it, answers were compared without it"
-
-
-class DeploymentTrial(Record):
-    """One change to the session options."""
-
-    change: str
-    dimension: str
-    against: str = Field(description="the deployment it was timed against: the best until then")
-    verdict: Literal["faster", "not faster", "slower", "failed", "different", "not tried"]
-    speedup: float | None
-    interval: Interval | None = Field(description="95 % confidence interval of the speed-up")
-    kept: bool = Field(description="part of what was timed against the base in the end")
-    note: str = Field(description="what the verdict rests on, or why there is none")
-
-
-class DeploymentReport(Record):
-    """The session options that were measured, and the way to them."""
-
-    options: dict[str, str] = Field(description="what the returned model was timed with, under onnxruntime's names")
-    code: str = Field(description="Python that opens the model with them")
-    base: dict[str, str] = Field(description="the options without a search")
-    searched: bool
-    verdict: Literal["faster", "base"] = Field(description="`base`: nothing else was faster with confidence")
-    speedup: float | None = Field(description="the base's time over the best's, on the same graph")
-    interval: Interval | None = Field(description="95 % confidence interval of the speed-up")
-    tried: list[DeploymentTrial]
-    notes: list[str]
-    seconds: float
 
 
 @dataclass(frozen=True)

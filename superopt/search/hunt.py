@@ -214,6 +214,7 @@ class Hunter:
         for candidate, taken in zip((start, *promising), times, strict=True):
             if taken is not None:
                 self.learner.observe(self._graph(candidate.piece, region), candidate.cost, taken)
+        self.learner.refit()
         own = times[0]
         if own is None:
             return nothing

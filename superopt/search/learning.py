@@ -6,26 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from superopt.cost.fit import Observation, fit
 from superopt.cost.predict import Predictor
 from superopt.ir.graph import Graph
 
 
 class Learner:
-    """Refits after every few observations; earlier predictions are kept as they were made."""
+    """Refits when told to; earlier predictions are kept as they were made."""
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
-        self._start = predictor.coefficients
-        self._observations: list[Observation] = []
+        self._observations: list[tuple[Graph, float]] = []
         self._pairs: list[tuple[float, float]] = []
 
     def observe(self, graph: Graph, predicted: float, measured: float) -> None:
         self._pairs.append((predicted, measured))
-        self._observations.append(Observation(self.predictor.amounts(graph), measured))
+        self._observations.append((graph, measured))
 
     def refit(self) -> None:
-        self.predictor.coefficients = fit(self._observations, self._start)
+        self.predictor.refit(self._observations)
 
     @property
     def rank_correlation(self) -> float | None:

@@ -8,19 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from superopt.cost.memory import peak_resident_bytes
-from superopt.errors import BadOption
+from superopt.errors import BadOption, CannotRun
 from superopt.ir.files import Written
 from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model, facts, load, stage
+from superopt.ir.onnx.save import annotate
+from superopt.normalize import normalize
 from superopt.options import Options
 from superopt.report import CheckReport, Environment, ModelFacts, Report, TimingReport
-from superopt.search.repair import Candidate, first_right_candidate
-from superopt.search.trial import Tell, Trial
+from superopt.rewrite.emit import Vocabulary
+from superopt.search.deployments import Deployed, metadata_of
+from superopt.search.hunting import Hunting, hunt, search_report
+from superopt.search.rulebook import open_rulebook
+from superopt.search.sizes import NOT_SLOWER, slower_point
+from superopt.search.trace import told
+from superopt.search.trial import ORIGINAL, Tell, Trial
+from superopt.search.variants import Repairer, Variant, variants
+from superopt.search.workshop import Workshop
 
 Found = Callable[[ModelFacts, list[str], Environment], None]
 
-NOT_SLOWER = 0.98
-"""Lower bound of the speed-up from which on a model counts as not slower."""
+HEAT, RACE, DEPLOY = 0.15, 0.3, 0.15
+"""Shares of the budget: to choose among variants, to compare the chosen one with the original, for its options."""
 
 
 @dataclass(frozen=True)
@@ -41,44 +50,138 @@ class Outcome:
 
 def optimize_model(path: Path, where: Destination, options: Options, tell: Tell, found: Found) -> Outcome:
     """Stage the faster model, or the original, and report."""
-    started = time.monotonic()
-    tell("loading", str(path.name))
-    model = load(path)
-    _refuse_lost_data(model, where)
-    before = facts(model)
-    trial = Trial(model, options, tell)
-    found(before, list(model.external), trial.environment())
-    written: list[Written] = []
+    return _Run(path, where, options, tell, found).outcome()
 
-    def staged(graph: Graph) -> Path:
-        written[:] = [stage(model, graph, where.folder / "candidate", where.name, where.data_name)]
-        return written[0].path
 
-    growth = None if options.growth < 0 else options.growth
-    candidate = first_right_candidate(model, growth, lambda graph: trial.check(staged(graph)), tell)
-    timing = _time(trial, candidate, written)
-    accepted = candidate is not None and candidate.check.status == "equal" and _accepts(timing, options)
-    if accepted:
-        result, after = written[0], facts(load(written[0].path), file_bytes=written[0].total_bytes)
-    else:
-        result = stage(model, None, where.folder / "original", where.name, where.data_name, share=where.share_data)
-        after = before
-    report = Report(
-        verdict=_verdict(candidate, timing, accepted),
-        returned="optimized" if accepted else "original",
-        before=before,
-        after=after,
-        rewrites=list(candidate.rewrites) if candidate is not None else [],
-        candidate_nodes=_nodes(candidate.graph if candidate is not None else model.graph),
-        check=candidate.check if candidate is not None else nothing_to_check(),
-        timing=timing,
-        environment=trial.environment(),
-        options=options.as_json(),
-        peak_memory_bytes=peak_resident_bytes(),
-        seconds=time.monotonic() - started,
-        notes=list(candidate.notes) if candidate is not None else [],
-    )
-    return Outcome(result, report)
+class _Run:
+    def __init__(self, path: Path, where: Destination, options: Options, tell: Tell, found: Found) -> None:
+        self.started = time.monotonic()
+        tell("loading", str(path.name))
+        self.model = load(path)
+        _refuse_lost_data(self.model, where)
+        self.where, self.options, self.tell = where, options, tell
+        self.before = facts(self.model)
+        self.trial = Trial(self.model, options, tell)
+        self.growth = None if options.growth < 0 else options.growth
+        found(self.before, list(self.model.external), self.trial.environment())
+        self.staged = 0
+
+    def outcome(self) -> Outcome:
+        self.tell("rewriting", "")
+        tidied = normalize(self.model, growth_cap=self.growth)
+        book = open_rulebook(self.options.rules)
+        cuda = self.trial.deployment.target == "cuda"
+        vocabulary = Vocabulary(contrib=self.options.allow == "contrib", cuda=cuda)
+        workshop = Workshop(self.model, tidied.graph, book, vocabulary)
+        hunting = self._hunt(workshop)
+        variant, files = self._best(variants(workshop, tidied.rewrites, hunting.found))
+        repairer = Repairer(
+            self.model, workshop, self.growth, lambda g: self.trial.check(self._stage(g).path), self.tell
+        )
+        checked = repairer.repaired(variant) if variant.is_changed else None
+        written = files.get(variant.name)
+        if checked is not None and (written is None or checked.graph is not variant.graph):
+            written = self._stage(checked.graph)
+        timing = self._time(checked, written)
+        accepted = checked is not None and _is_equal(checked) and self._accepts(timing)
+        return self._finish(checked, written, timing, accepted, repairer.workshop, hunting)
+
+    def _check(self, graph: Graph) -> CheckReport:
+        return self.trial.check(self._stage(graph).path)
+
+    def _hunt(self, workshop: Workshop) -> Hunting:
+        try:
+            return hunt(workshop, self.trial, self.options, self.tell)
+        except CannotRun as error:  # a model that cannot be run cannot be measured; the check will say so too
+            return Hunting.nothing(f"the rules were not searched: {error}")
+
+    def _best(self, candidates: list[Variant]) -> tuple[Variant, dict[str, Written]]:
+        """The variant that runs fastest as a whole, and the files of all."""
+        changed = [c for c in candidates if c.is_changed]
+        if not changed:
+            return candidates[0], {}
+        files = {c.name: self._stage(c.graph) for c in changed}
+        if len(changed) == 1:
+            return changed[0], files
+        try:
+            models = {ORIGINAL: self.model, **{name: load(w.path) for name, w in files.items()}}
+            comparison, _ = self.trial.compare_all(models, HEAT * self.options.budget)
+        except CannotRun:
+            return changed[0], files
+        speeds = {c.name: comparison.pair(c.name).speedup or 0.0 for c in changed}
+        return max(changed, key=lambda c: speeds[c.name]), files
+
+    def _stage(self, graph: Graph) -> Written:
+        self.staged += 1
+        folder = self.where.folder / f"candidate{self.staged}"
+        return stage(self.model, graph, folder, self.where.name, self.where.data_name)
+
+    def _time(self, checked: Variant | None, written: Written | None) -> TimingReport:
+        """Only a candidate that was found equal is worth timing."""
+        if checked is None or written is None:
+            return self.trial.time_original()
+        if not _is_equal(checked):
+            return TimingReport.untimed("a model that was not found equal is not timed")
+        return self.trial.race(load(written.path), RACE * self.options.budget)
+
+    def _accepts(self, timing: TimingReport) -> bool:
+        if timing.status == "faster":
+            return True
+        interval = timing.speedup_interval
+        not_slower = interval is not None and interval.low >= NOT_SLOWER and slower_point(timing.points) is None
+        return self.options.accept == "not-slower" and not_slower
+
+    def _finish(
+        self,
+        checked: Variant | None,
+        written: Written | None,
+        timing: TimingReport,
+        accepted: bool,
+        workshop: Workshop,
+        hunting: Hunting,
+    ) -> Outcome:
+        if accepted and written is not None:
+            deployed = self._deploy(written.path)
+            if deployed is not None:
+                annotate(written.path, metadata_of(deployed.best))
+            result, after = written, facts(load(written.path), file_bytes=written.total_bytes)
+        else:
+            name, data = self.where.name, self.where.data_name
+            folder = self.where.folder / "original"
+            result = stage(self.model, None, folder, name, data, share=self.where.share_data)
+            deployed, after = self._deploy(result.path), self.before
+        trace = checked.trace if checked is not None else ()
+        rules = workshop.rewrites(trace, hunting.found)
+        report = Report(
+            verdict=_verdict(checked, timing, accepted),
+            returned="optimized" if accepted else "original",
+            before=self.before,
+            after=after,
+            rewrites=[*(checked.passes if checked is not None else ()), *rules],
+            candidate_nodes=_nodes(checked.graph if checked is not None else self.model.graph),
+            check=checked.check if checked is not None and checked.check is not None else nothing_to_check(),
+            timing=timing,
+            search=search_report(hunting, workshop, self.options),
+            trace=[told(record, workshop.book.digests) for record in trace],
+            left_out=list(checked.left_out) if checked is not None else [],
+            deployment=None if deployed is None else deployed.report(self.where.name),
+            environment=self.trial.environment(),
+            options=self.options.as_json(),
+            peak_memory_bytes=peak_resident_bytes(),
+            seconds=time.monotonic() - self.started,
+            notes=[*workshop.book.notes, *hunting.notes, *(checked.notes if checked is not None else ())],
+        )
+        return Outcome(result, report)
+
+    def _deploy(self, path: Path) -> Deployed | None:
+        try:
+            return self.trial.deploy(path, DEPLOY * self.options.budget)
+        except CannotRun:
+            return None
+
+
+def _is_equal(variant: Variant) -> bool:
+    return variant.check is not None and variant.check.status == "equal"
 
 
 def _refuse_lost_data(model: Model, where: Destination) -> None:
@@ -90,24 +193,8 @@ def _refuse_lost_data(model: Model, where: Destination) -> None:
             raise BadOption(f"{where.name}: the model keeps its weights in a file of that name; choose another")
 
 
-def _time(trial: Trial, candidate: Candidate | None, written: list[Written]) -> TimingReport:
-    """Only a candidate that was found equal is worth timing; it is the one that was staged last."""
-    if candidate is None:
-        return trial.time_original()
-    if candidate.check.status != "equal":
-        return TimingReport.untimed("a model that was not found equal is not timed")
-    return trial.race(load(written[-1].path))
-
-
-def _accepts(timing: TimingReport, options: Options) -> bool:
-    if timing.status == "faster":
-        return True
-    interval = timing.speedup_interval
-    return options.accept == "not-slower" and interval is not None and interval.low >= NOT_SLOWER
-
-
-def _verdict(candidate: Candidate | None, timing: TimingReport, accepted: bool) -> str:
-    if candidate is None:
+def _verdict(candidate: Variant | None, timing: TimingReport, accepted: bool) -> str:
+    if candidate is None or candidate.check is None:
         return "0 %: nothing to improve; the original's own bytes are returned"
     if candidate.check.status == "different":
         return f"the rewritten model differs ({candidate.check.reason}); the original's own bytes are returned"

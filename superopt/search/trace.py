@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from superopt.errors import SuperoptError
+from superopt.errors import CannotReplay
 from superopt.ir.graph import Node
+from superopt.report import TracedRegion, TracedStep
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Step
 from superopt.search.regions import Region, extract, stitch
-
-
-class CannotReplay(SuperoptError):
-    """A step of a trace that does not hold, and why."""
-
-    exit_code = 1
 
 
 @dataclass(frozen=True)
@@ -42,21 +37,19 @@ def traced(region: Region, piece: Piece, steps: Sequence[Step], kind: int) -> Tr
     return Traced(tuple(name_of(node, piece) for node in region.members), tuple(steps), region.where, kind)
 
 
-def replay(piece: Piece, trace: Sequence[Traced], rules: Rules, rewriter: Rewriter) -> Piece:
-    """All steps of one graph again; raises `CannotReplay` at the first that does not hold."""
-    for record in trace:
-        region = extract(piece, _members(piece, record), record.where)
-        inner = region.piece
-        for step in record.steps:
-            pattern = rules.patterns.get(step.rule)
-            if pattern is None:
-                raise CannotReplay(f"{step.rule}: no proved rule of this name")
-            found = rewriter.find(inner, pattern, step)
-            if isinstance(found, str):
-                raise CannotReplay(f"{step.rule} at {', '.join(step.results)}: {found}")
-            inner = rewriter.take(inner, *found, piece.names).after
-        piece = stitch(piece, region, inner, piece.names).piece
-    return piece
+def replay_one(piece: Piece, record: Traced, rules: Rules, rewriter: Rewriter) -> Piece:
+    """The steps of one region again; raises `CannotReplay` at the first that does not hold."""
+    region = extract(piece, _members(piece, record), record.where)
+    inner = region.piece
+    for step in record.steps:
+        pattern = rules.patterns.get(step.rule)
+        if pattern is None:
+            raise CannotReplay(f"{step.rule}: no proved rule of this name")
+        found = rewriter.find(inner, pattern, step)
+        if isinstance(found, str):
+            raise CannotReplay(f"{step.rule} at {', '.join(step.results)}: {found}")
+        inner = rewriter.take(inner, *found, piece.names).after
+    return stitch(piece, region, inner, piece.names).piece
 
 
 def _members(piece: Piece, record: Traced) -> list[Node]:
@@ -83,9 +76,16 @@ def _refuse_detours(piece: Piece, members: Sequence[Node]) -> None:
             tainted.add(node)
 
 
-def steps_by_rule(trace: Sequence[Traced]) -> Mapping[str, int]:
-    counts: dict[str, int] = {}
-    for record in trace:
-        for step in record.steps:
-            counts[step.rule] = counts.get(step.rule, 0) + 1
-    return counts
+def told(record: Traced, digests: Mapping[str, str]) -> TracedRegion:
+    """A region's record as the report has it."""
+    steps = [
+        TracedStep(rule=s.rule, digest=digests[s.rule], results=list(s.results), inputs=dict(s.inputs))
+        for s in record.steps
+    ]
+    return TracedRegion(where=record.where, region=record.kind, members=list(record.members), steps=steps)
+
+
+def heard(record: TracedRegion) -> Traced:
+    """The inverse of `told`."""
+    steps = tuple(Step(s.rule, tuple(s.results), s.inputs) for s in record.steps)
+    return Traced(tuple(record.members), steps, record.where, record.region)

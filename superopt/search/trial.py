@@ -16,7 +16,7 @@ from superopt.cost.contest import Method, Progress
 from superopt.cost.measure import Subject, compare
 from superopt.cost.result import Comparison
 from superopt.errors import BadModel, CannotRun
-from superopt.ir.onnx import Model
+from superopt.ir.onnx import Model, load
 from superopt.ir.onnx.sized import symbol_sizes
 from superopt.ir.onnx.stats import content_digest, total_bytes
 from superopt.options import Options
@@ -26,6 +26,7 @@ from superopt.runtime.deployment import Deployment
 from superopt.runtime.facts import device_facts, runtime_facts
 from superopt.runtime.session import Session
 from superopt.runtime.target import resolve_target
+from superopt.search.deployments import Deployed, search_deployment
 from superopt.search.sizes import Point, points_of, rows, weigh
 from superopt.version import __version__
 
@@ -54,10 +55,10 @@ class Trial:
             progress=lambda text: self._tell("checking", text),
         )  # fmt: skip
 
-    def race(self, candidate: Model) -> TimingReport:
+    def race(self, candidate: Model, seconds: float | None = None) -> TimingReport:
         """The candidate against the original, interleaved, at every point; the figures weigh the points together."""
         try:
-            found, frozen = self._compare({ORIGINAL: self.model, CANDIDATE: candidate})
+            found, frozen = self._compare({ORIGINAL: self.model, CANDIDATE: candidate}, seconds)
         except CannotRun as error:
             return TimingReport.untimed(str(error))
         report = weigh(self.points, found).report(CANDIDATE, self.shapes, frozen)
@@ -75,14 +76,33 @@ class Trial:
             speedup_interval=None, shapes=self.shapes, frozen=frozen, points=rows(self.points, found, ORIGINAL),
         )  # fmt: skip
 
-    def compare_all(self, models: Mapping[str, Model]) -> tuple[Comparison, bool]:
+    def compare_all(self, models: Mapping[str, Model], seconds: float | None = None) -> tuple[Comparison, bool]:
         """All models against the first, all points together; whether the answer came from the cost file."""
-        found, frozen = self._compare(models)
+        found, frozen = self._compare(models, seconds)
         return weigh(self.points, found), frozen
 
-    def _compare(self, models: Mapping[str, Model]) -> tuple[list[Comparison], bool]:
+    def deploy(self, path: Path, seconds: float) -> Deployed:
+        """The session options that a model runs best with; those given where no search is wanted."""
+        if self.options.options == "fixed":
+            return Deployed(self.deployment, self.deployment, searched=False)
+        return search_deployment(
+            path, self._feeds[0], self.deployment, seconds, further=self._feeds[1:], seed=self.options.seed,
+            tell=self._tell, measure=self._cached,
+        )  # fmt: skip
+
+    def _cached(self, subjects: Sequence[Subject], feeds: Mapping[str, Any], method: Method) -> Comparison:
+        """A comparison of one model's deployments, from the cost file where it is there."""
+        if self.options.costs is None:
+            return compare(subjects, feeds, method)
+        models = {s.name: load(s.model) if isinstance(s.model, Path) else self.model for s in subjects[:1]}
+        key = replace(self._key(models, feeds), deployments=tuple(s.deployment.text for s in subjects))
+        with CostCache(self.options.costs) as cache:
+            return cache.get_or_measure(key, lambda: compare(subjects, feeds, method))[0]
+
+    def _compare(self, models: Mapping[str, Model], seconds: float | None = None) -> tuple[list[Comparison], bool]:
         """One comparison for each point; whether the cost file had them all."""
-        seconds = self.options.budget if len(models) > 1 else min(2.0, self.options.budget)
+        if seconds is None:
+            seconds = self.options.budget if len(models) > 1 else min(2.0, self.options.budget)
         method = Method(seconds=seconds / len(self.points))
         subjects = [Subject(n, _source(m), self.deployment, size=total_bytes(m)) for n, m in models.items()]
         found = [self._compare_at(i, models, subjects, method) for i in range(len(self.points))]

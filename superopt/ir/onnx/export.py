@@ -35,7 +35,16 @@ def encode(
     _copy_fields(model.proto, proto, but=("graph",))
     add_metadata(proto, metadata)
     _Exporter(model, write_tensor).graph(graph, proto.graph)
+    _import_domains(proto, graph)
     return proto
+
+
+def _import_domains(proto: ModelProto, graph: Graph) -> None:
+    """Domains that rewrites brought along are imported; what the file imports stays as it is."""
+    imported = {"" if o.domain == "ai.onnx" else o.domain for o in proto.opset_import}
+    for domain in dict.fromkeys(node.domain for node in graph.all_nodes()):
+        if domain and domain not in imported and all(f.domain != domain for f in proto.functions):
+            proto.opset_import.add(domain=domain, version=1)
 
 
 @dataclass

@@ -1,0 +1,84 @@
+"""The rules searched on one device: its coefficients, its clock, the share of the budget that this may take."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from superopt.cost.cache import CostCache
+from superopt.cost.calibration import calibrate
+from superopt.cost.coefficients import PRIORS, Coefficients
+from superopt.cost.predict import Predictor
+from superopt.cost.timer import RegionTimer
+from superopt.errors import SuperoptError
+from superopt.ir.onnx.model import OPSETS
+from superopt.ir.onnx.stats import total_bytes
+from superopt.options import Options
+from superopt.report import SearchReport
+from superopt.search.hunt import Budget, Hunted
+from superopt.search.trial import Tell, Trial
+from superopt.search.workshop import Workshop
+
+MEASURE = 0.4
+"""Share of the budget for timing regions."""
+CALIBRATION = 6.0
+"""Seconds to learn what a device is good at, once: the times are kept for later runs."""
+LEAST_GROWTH, GROWTH_SHARE = 1 << 20, 0.1
+"""What combined weights may add to a model unless the user says otherwise: bytes, or a part of it if that is more."""
+
+
+@dataclass(frozen=True)
+class Hunting:
+    found: Hunted
+    rank_correlation: float | None = None
+    searched: bool = True
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def nothing(cls, note: str) -> Hunting:
+        return cls(Hunted(), searched=False, notes=(note,))
+
+
+def hunt(workshop: Workshop, trial: Trial, options: Options, tell: Tell) -> Hunting:
+    if workshop.model.opset not in OPSETS:
+        return Hunting.nothing(f"opset {workshop.model.opset} is not one that superopt knows; only tidied")
+    with ExitStack() as stack:
+        cache = None if options.costs is None else stack.enter_context(CostCache(options.costs))
+        timer = RegionTimer(trial.deployment, cache, options.seed)
+        sizes = trial.symbol_sizes()
+        predictor = Predictor(sizes, _coefficients(trial, timer, cache, tell))
+        budget = Budget(
+            search=options.budget, measure=MEASURE * options.budget, candidates=options.candidates,
+            alpha=options.alpha, growth=_growth(workshop, options),
+        )  # fmt: skip
+        found, correlation = workshop.hunt(timer, predictor, sizes, budget, tell)
+    return Hunting(found, correlation, notes=tuple(found.notes))
+
+
+def _coefficients(trial: Trial, timer: RegionTimer, cache: CostCache | None, tell: Tell) -> Coefficients:
+    """From the cost file given, or else from the user's own; where neither can be written, what is true of most."""
+    tell("calibrating", "")
+    if cache is not None:
+        return calibrate(timer, CALIBRATION)
+    try:
+        with CostCache() as own:
+            return calibrate(RegionTimer(trial.deployment, own), CALIBRATION)
+    except SuperoptError:
+        return PRIORS
+
+
+def _growth(workshop: Workshop, options: Options) -> int:
+    if options.growth >= 0:
+        return options.growth
+    return max(LEAST_GROWTH, int(GROWTH_SHARE * total_bytes(workshop.model)))
+
+
+def search_report(hunting: Hunting, workshop: Workshop, options: Options) -> SearchReport | None:
+    if not hunting.searched:
+        return None
+    found = hunting.found
+    return SearchReport(
+        rules=len(workshop.book.rules), regions=found.regions, distinct_regions=found.distinct,
+        candidates=found.candidates, measured=found.measured, alpha=options.alpha, seconds=found.thinking,
+        measuring_seconds=found.measuring, rank_correlation=hunting.rank_correlation, exhausted=found.exhausted,
+    )  # fmt: skip

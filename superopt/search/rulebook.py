@@ -1,0 +1,41 @@
+"""The rules that a search may use: those that ship and the user's own, if they are proved as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import specs
+from superopt.ops.registry import Registry
+from superopt.rewrite.rewriter import Rules
+from superopt.rewrite.rule import Rule
+from superopt.rewrite.ruleset import digest, load_rules, rule_files, state
+
+
+@dataclass(frozen=True)
+class Rulebook:
+    registry: Registry
+    rules: Rules
+    digests: dict[str, str]
+    proofs: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def open_rulebook(files: Sequence[Path] = ()) -> Rulebook:
+    """A rule that is unproved, or was proved before an edit, is left out and noted; so is one that may lose a NaN."""
+    registry = specs.load()
+    rules = load_rules([*rule_files(), *(rule_files(files) if files else ())])
+    usable: list[Rule] = []
+    notes: list[str] = []
+    for rule in rules:
+        found = state(rule, registry)
+        if found != "proved":
+            notes.append(
+                f"rule {rule.name} ({rule.source}:{rule.line}) is {found} and was not used: superopt rules verify"
+            )
+        elif not rule.finite:
+            usable.append(rule)
+    digests = {rule.name: digest(rule, registry) for rule in usable}
+    proofs = {rule.name: str(rule.proof) for rule in usable}
+    return Rulebook(registry, Rules(usable, registry), digests, proofs, tuple(notes))

@@ -1,0 +1,126 @@
+"""Graphs that compete for one model: tidied only, with all rewrites that the search found, with the best of them.
+
+A region's time is not its time in the model; which variant is best, whole models say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from superopt.ir.graph import Graph
+from superopt.ir.onnx import Model
+from superopt.normalize import normalize
+from superopt.report import CheckReport, Rewrite
+from superopt.search.hunt import Hunted
+from superopt.search.trace import Traced
+from superopt.search.workshop import Workshop
+
+ATTEMPTS = 5
+TIDIED, ALL, BEST = "tidied", "all rewrites", "the best rewrites"
+
+Check = Callable[[Graph], CheckReport]
+Tell = Callable[[str, str], None]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A graph, how it came about, and how it was checked once it was."""
+
+    name: str
+    graph: Graph
+    passes: tuple[Rewrite, ...]
+    trace: tuple[Traced, ...] = ()
+    check: CheckReport | None = None
+    notes: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.passes or self.trace)
+
+
+def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:
+    """Those worth timing, tidied first."""
+    found = [Variant(TIDIED, workshop.tidied, passes)]
+    if not hunted.trace:
+        return found
+    graph, made, notes = workshop.build(hunted.trace)
+    if made:
+        found.append(Variant(ALL, graph, passes, tuple(made), notes=tuple(notes)))
+    gains = sorted(hunted.gains, key=lambda gain: -gain.seconds)
+    kept = {gain.kind for gain in gains[: (len(gains) + 1) // 2]}
+    if made and len(kept) < len({record.kind for record in made}):
+        graph, some, notes = workshop.build([record for record in hunted.trace if record.kind in kept])
+        if some:
+            found.append(Variant(BEST, graph, passes, tuple(some), notes=tuple(notes)))
+    return found
+
+
+@dataclass
+class Repairer:
+    """When a variant differs from the original, finds the rewrite that did it, leaves it out and tries again."""
+
+    model: Model
+    workshop: Workshop
+    growth: int | None
+    check: Check
+    tell: Tell
+    forbidden: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    notes: list[str] = field(default_factory=list[str])
+    passes: tuple[Rewrite, ...] = ()
+
+    def repaired(self, variant: Variant) -> Variant:
+        """The variant with every rewrite that survives the check; its check may still say that it differs."""
+        trace, self.passes = variant.trace, variant.passes
+        report = self.check(variant.graph)
+        for _ in range(ATTEMPTS):
+            if report.status != "different" or not variant.is_changed:
+                break
+            self.tell("looking for the rewrite that changed the outputs", f"{len(trace)} regions")
+            if trace and self.check(self.workshop.tidied).status != "different":
+                guilty = self._guilty_region(trace)
+                rules = ", ".join(dict.fromkeys(step.rule for step in guilty.steps))
+                self.notes.append(f"{rules} in region {guilty.kind} changed the outputs, left out: {report.reason}")
+                trace = tuple(record for record in trace if record.kind != guilty.kind)
+            else:
+                self._forbid_guilty_pass(report.reason)
+            graph, made, notes = self.workshop.build(trace)
+            trace = tuple(made)
+            variant = Variant(variant.name, graph, self.passes, trace, notes=(*variant.notes, *notes))
+            report = self.check(graph)
+        return Variant(
+            variant.name, variant.graph, variant.passes, variant.trace, report,
+            (*variant.notes, *self.notes), tuple(sorted(self.forbidden)),
+        )  # fmt: skip
+
+    def _guilty_region(self, trace: Sequence[Traced]) -> Traced:
+        """The first region after which the model differs, by halving."""
+        right, wrong = 0, len(trace)
+        while wrong - right > 1:
+            middle = (right + wrong) // 2
+            graph, _, _ = self.workshop.build(trace[:middle])
+            if self.check(graph).status == "different":
+                wrong = middle
+            else:
+                right = middle
+        return trace[wrong - 1]
+
+    def _forbid_guilty_pass(self, reason: str) -> None:
+        found = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden)
+        right, wrong = 0, len(found.rewrites)
+        while wrong - right > 1:
+            middle = (right + wrong) // 2
+            prefix = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden, limit=middle)
+            if self.check(prefix.graph).status == "different":
+                wrong = middle
+            else:
+                right = middle
+        if not found.rewrites:
+            return
+        guilty = found.rewrites[wrong - 1]
+        self.forbidden.add((guilty.name, guilty.place))
+        self.notes.append(f"{guilty.name} at {guilty.place} changed the outputs and was left out: {reason}")
+        tidied = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden)
+        self.passes = tidied.rewrites
+        self.workshop = Workshop(self.model, tidied.graph, self.workshop.book, self.workshop.vocabulary)

@@ -1,0 +1,150 @@
+"""One tidied model and the rules: what the search found in it, and any part of that as a graph again.
+
+A graph is always made by replaying a trace from the tidied graph, whether to check it, to find a guilty rewrite or to
+audit a result: there is no second way that could differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from superopt.cost.predict import Predictor
+from superopt.cost.timer import RegionTimer
+from superopt.errors import CannotReplay
+from superopt.ir.graph import Attribute, Graph, Label, Node, make_node
+from superopt.ir.onnx import Model
+from superopt.normalize.builder import substitute
+from superopt.report import Rewrite
+from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.rewriter import Rewriter, Step
+from superopt.rewrite.weights import CannotCombine, combine
+from superopt.rewrite.whole import graph_of, piece_of
+from superopt.search.hunt import Budget, Hunted, Hunter, Tell
+from superopt.search.rulebook import Rulebook
+from superopt.search.trace import Traced, replay_one
+
+
+@dataclass(frozen=True)
+class Workshop:
+    model: Model
+    tidied: Graph
+    book: Rulebook
+    vocabulary: Vocabulary
+
+    def hunt(
+        self, timer: RegionTimer, predictor: Predictor, sizes: Mapping[str, int], budget: Budget, tell: Tell
+    ) -> tuple[Hunted, float | None]:
+        """What the rules give, and how well predictions ranked it."""
+        rewriter = self._rewriter()
+        hunter = Hunter(self.model, self.book.rules, rewriter, timer, predictor, sizes, budget, tell)
+        for graph, where in _graphs(self.tidied, ""):
+            hunter.run(piece_of(graph, rewriter.constants), where)
+        return hunter.found, hunter.learner.rank_correlation
+
+    def build(self, trace: Sequence[Traced], strict: bool = False) -> tuple[Graph, list[Traced], list[str]]:
+        """The tidied graph with these rewrites, those that were made, and why others were not.
+
+        Leaving one out may leave no place for a later one; `strict` raises `CannotReplay` instead.
+        """
+        made: list[Traced] = []
+        notes: list[str] = []
+        graph = self._build(self.tidied, "", trace, made, notes, strict)
+        return graph, made, notes
+
+    def _build(
+        self, graph: Graph, where: str, trace: Sequence[Traced], made: list[Traced], notes: list[str], strict: bool
+    ) -> Graph:
+        graph = self._with_bodies(graph, where, trace, made, notes, strict)
+        own = [record for record in trace if record.where == where]
+        if not own:
+            return graph
+        rewriter = self._rewriter()
+        piece = piece_of(graph, rewriter.constants)
+        done: list[Traced] = []
+        for record in own:
+            try:
+                piece = replay_one(piece, record, self.book.rules, rewriter)
+            except CannotReplay as error:
+                if strict:
+                    raise
+                notes.append(str(error))
+            else:
+                done.append(record)
+        try:
+            built = graph_of(
+                piece, graph, lambda wanted: combine(self.model, wanted), self.model.ir_version >= 4, self.book.digests
+            )
+        except CannotCombine as error:
+            if strict:
+                raise CannotReplay(f"weights cannot be combined: {error}") from None
+            notes.append(f"weights could not be combined, so nothing was rewritten: {error}")
+            return graph
+        made += done
+        return built
+
+    def _with_bodies(
+        self, graph: Graph, where: str, trace: Sequence[Traced], made: list[Traced], notes: list[str], strict: bool
+    ) -> Graph:
+        """The graph with the bodies that the trace tells of rebuilt."""
+
+        def rebuilt(before: Node, after: Node, present: tuple[bool, ...]) -> Node:
+            if not before.bodies:
+                return after
+            attributes: dict[str, Attribute] = dict(after.attributes)
+            for name, body, place in _bodies(graph, before, where):
+                if any(record.where.startswith(place) for record in trace):
+                    attributes[name] = self._build(body, place, trace, made, notes, strict)
+            if all(attributes[name] is value for name, value in after.attributes):
+                return after
+            return make_node(
+                after.op, after.inputs, attributes, after.types,
+                domain=after.domain, captured=after.captured, instance=after.instance,
+            )  # fmt: skip
+
+        if not any(record.where != where and record.where.startswith(where) for record in trace):
+            return graph
+        return substitute(graph, {}, refine=rebuilt)[0]
+
+    def _rewriter(self) -> Rewriter:
+        return Rewriter(self.book.registry, self.model.opset, self.vocabulary)
+
+    def rewrites(self, made: Sequence[Traced], hunted: Hunted | None = None) -> list[Rewrite]:
+        """The steps for people."""
+        gains = {gain.kind: gain for gain in hunted.gains} if hunted is not None else {}
+        found: list[Rewrite] = []
+        for record in made:
+            gain = gains.get(record.kind)
+            for number, step in enumerate(record.steps):
+                costs = hunted.costs.get((record.kind, number)) if hunted is not None else None
+                found.append(
+                    Rewrite(
+                        name=step.rule, place=record.where + step.results[0], detail=_doc(self.book, step),
+                        proof=self.book.proofs[step.rule], kind="rule", rule_digest=self.book.digests[step.rule],
+                        nodes=list(record.members), results=list(step.results), region=record.kind,
+                        predicted_us_before=None if costs is None else costs[0] * 1e6,
+                        predicted_us_after=None if costs is None else costs[1] * 1e6,
+                        measured_us_before=None if gain is None else gain.measured[0] * 1e6,
+                        measured_us_after=None if gain is None else gain.measured[1] * 1e6,
+                    )
+                )  # fmt: skip
+        return found
+
+
+def _doc(book: Rulebook, step: Step) -> str:
+    return book.rules.patterns[step.rule].rule.doc
+
+
+def _graphs(graph: Graph, where: str) -> list[tuple[Graph, str]]:
+    """The graph and all bodies in it, with the way there."""
+    found = [(graph, where)]
+    for node in graph.nodes:
+        for _, body, place in _bodies(graph, node, where):
+            found += _graphs(body, place)
+    return found
+
+
+def _bodies(graph: Graph, node: Node, where: str) -> list[tuple[str, Graph, str]]:
+    label = graph.labels.get(node, Label())
+    place = label.name or next((name for name in label.outputs if name), node.op)
+    return [(n, value, f"{where}{place}/{n}/") for n, value in node.attributes if isinstance(value, Graph)]
