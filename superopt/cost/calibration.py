@@ -5,10 +5,8 @@ Times go through the timer, so a cost file keeps them; coefficients follow from 
 
 from __future__ import annotations
 
-import math
-
 from superopt.cost.coefficients import PRIORS, Coefficients
-from superopt.cost.fit import Observation, fit
+from superopt.cost.fit import OF_SAMPLES, Observation, fit
 from superopt.cost.predict import Predictor
 from superopt.cost.regions import region_subject
 from superopt.cost.samples import samples
@@ -22,4 +20,4 @@ def calibrate(timer: RegionTimer, seconds: float = 10.0) -> Coefficients:
     times = timer.time([region_subject(host(), graph, {}) for graph in graphs], seconds)
     predictor = Predictor()
     seen = [Observation(predictor.amounts(g), s) for g, s in zip(graphs, times, strict=True) if s is not None]
-    return fit(seen, PRIORS, far_off=math.inf)
+    return fit(seen, PRIORS, OF_SAMPLES)

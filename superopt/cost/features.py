@@ -84,7 +84,9 @@ class Measures:
 def amounts(node: Node, measures: Measures, role: str = ALONE) -> Amounts:
     """What a run-time node costs by itself, absorbed by a neighbour, or as another operator that it is the end of."""
     if role == ABSORBED:
-        return ((Column("absorbed", "byte", node.op), measures.bytes(node.outputs[0])),)
+        data = [v for v in node.inputs if v is not None and not is_weight(v)]
+        what = node.op if len(data) < 2 else f"{node.op} of data"
+        return ((Column("absorbed", "byte", what), measures.bytes(node.outputs[0])),)
     op = role or node.op
     kind = KINDS.get(op, "element-wise")
     if kind == "view":
@@ -105,7 +107,25 @@ def _typed(node: Node, style: str) -> str:
 
 
 def _elementwise(node: Node, op: str, measures: Measures) -> Amounts:
-    return ((Column("element-wise", "byte", _typed(node, op)), _moved(node, measures)),)
+    moved = (Column("element-wise", "byte", _typed(node, op)), _moved(node, measures))
+    return (moved, *_broadcast(node, measures))
+
+
+def _broadcast(node: Node, measures: Measures) -> Amounts:
+    """Operands of unequal shapes are combined stretch by stretch: over the last axes that all of them vary along, or
+    that all but one lack. A last axis of size 1 under axes that are broadcast makes every element a stretch."""
+    shape = measures.shape(node.outputs[0])
+    operands = [s for s in map(measures.shape, node.inputs) if s and s != shape]
+    if not operands or not shape:
+        return ()
+    span, pattern = 1, None
+    for back in range(1, len(shape) + 1):
+        size = shape[-back]
+        varies = [len(s) >= back and s[-back] == size for s in operands]
+        if pattern is not None and varies != pattern:
+            break
+        span, pattern = span * size, varies
+    return ((Column("piece", "run", "broadcast"), math.prod(shape) / max(1, span)),)
 
 
 def _function(node: Node, op: str, measures: Measures) -> Amounts:
@@ -185,17 +205,22 @@ def _convolution(node: Node, op: str, measures: Measures) -> Amounts:
     window = math.prod(filters[2:])
     operations = 2.0 * measures.elements(node.outputs[0]) * math.prod(filters[1:])
     grouping = (Column("convolution", "run", "group"), float(group) if group > 1 else 0.0)
+    weights = node.inputs[_FILTERS.get(op, 1)]
+    fixed = measures.bytes(weights) if weights is not None else 0.0
+    moved = (
+        (Column("convolution", "byte", "data"), _moved(node, measures) - fixed),
+        (Column("convolution", "byte", "weights"), fixed),
+    )
     if group > 1 and filters[1:2] == (1,):
         style = f"depthwise {window}" if window in (1, 9) else "depthwise"
-        moved = (Column("convolution", "byte", style), _moved(node, measures))
-        return ((Column("convolution", "operation", _typed(node, style)), operations), moved, grouping)
+        return ((Column("convolution", "operation", _typed(node, style)), operations), *moved, grouping)
     style = "pointwise" if window == 1 else "dense"
     # The input is laid out for a matrix product once, for all the filters that read it.
     unfolded = operations / (2.0 * max(1, filters[0] // group)) if filters else 0.0
     return (
         (Column("convolution", "operation", _typed(node, style)), operations),
         (Column("convolution", "element", style), unfolded),
-        (Column("convolution", "byte", style), _moved(node, measures)),
+        *moved,
         grouping,
     )
 

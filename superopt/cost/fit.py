@@ -11,7 +11,9 @@ towards their general one. An operator that was never measured is priced by its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,13 +23,25 @@ from superopt.cost.features import Amounts, Column
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-FAR_OFF = 0.4
 _ROUNDS = 30
 _SWEEPS = 100
 _SETTLED = 1e-4
 _LEAST, _MOST = 0.01, 1000.0  # of where a coefficient stood
 _STEP = 3.0  # the most by which one linear fit may change a scale, as a factor
-_GENERAL_PULL, _SINGLE_PULL = 0.05, 0.1  # in observations that say otherwise by a factor of e
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far observations move coefficients."""
+
+    general: float  # what holds a general column where it was, in observations that are off by a factor of e
+    single: float  # the same for a column of one operator
+    far_off: float  # errors over this, as a logarithm, lose weight
+
+
+# Single operators, timed alone: all there is to know. Real regions: each has many parts that could be to blame.
+OF_SAMPLES = Trust(0.05, 0.1, math.inf)
+OF_REGIONS = Trust(2.0, 2.0, 0.4)
 
 
 class Observation(NamedTuple):
@@ -35,20 +49,16 @@ class Observation(NamedTuple):
     seconds: float
 
 
-def fit(observations: Iterable[Observation], start: Coefficients, far_off: float = FAR_OFF) -> Coefficients:
-    """The same for the same observations in the same order; errors over `far_off`, a logarithm, lose weight."""
+def fit(observations: Iterable[Observation], start: Coefficients, trust: Trust) -> Coefficients:
+    """The same for the same observations in the same order."""
     seen = [o for o in observations if o.seconds > 0 and any(amount > 0 for _, amount in o.amounts)]
     if not seen:
         return start
-    general = _scales(seen, start, _generals(start), _GENERAL_PULL, far_off)
+    general = _scales(seen, start, {}, trust.general, trust.far_off)
     moved = Coefficients({c: s * general.get(c.general, 1.0) for c, s in start.seconds.items()})
     singles = {c: c for o in seen for c, _ in o.amounts}
-    scales = _scales(seen, moved, singles, _SINGLE_PULL, far_off)
+    scales = _scales(seen, moved, singles, trust.single, trust.far_off)
     return Coefficients({**moved.seconds, **{c: moved.of(c) * scale for c, scale in scales.items()}})
-
-
-def _generals(start: Coefficients) -> dict[Column, Column]:
-    return {c: c.general for c in start.seconds}
 
 
 def _scales(
@@ -58,7 +68,7 @@ def _scales(
     pull: float,
     far_off: float,
 ) -> dict[Column, float]:
-    """By how much each group of columns is to be scaled."""
+    """By how much each group of columns is to be scaled; one without a group goes with its general column."""
     names = sorted({groups.get(c, c.general) for o in observations for c, _ in o.amounts})
     place = {name: i for i, name in enumerate(names)}
     parts = np.zeros((len(observations), len(names)))

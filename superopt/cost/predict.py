@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from superopt.cost.coefficients import PRIORS, Coefficients
 from superopt.cost.features import Amounts, Column, Measures, amounts
-from superopt.cost.fit import Observation, fit
+from superopt.cost.fit import OF_REGIONS, Observation, fit
 from superopt.cost.fusions import ALONE, roles
 from superopt.cost.weights import is_weight_only
 from superopt.ir.graph import Graph, Node, Value
@@ -57,7 +57,8 @@ class Predictor:
     def refit(self, observations: Iterable[tuple[Graph, float]]) -> None:
         """Learns from all measured regions so far, given with their seconds; it starts from the same point each time,
         so that the same measurements give the same prices however often they came in."""
-        self._coefficients = fit((Observation(self.amounts(g), seconds) for g, seconds in observations), self._start)
+        seen = [Observation(self.amounts(graph), seconds) for graph, seconds in observations]
+        self._coefficients = fit(seen, self._start, OF_REGIONS)
         self._priced.clear()
 
     def _amounts(self, node: Node, role: str) -> Amounts:

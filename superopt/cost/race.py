@@ -28,6 +28,7 @@ from superopt.errors import CannotRun
 from superopt.runtime.heap import give_back_free_memory
 
 FIRST, EMPTY, YARDSTICK = 0, -1, -2
+NO_TIME_LEFT = "no time was left to measure it"
 MOST_OPEN = 12
 MOST_OPEN_BYTES = 1 << 29
 
@@ -80,6 +81,8 @@ class Race:
             _close(steady)
 
     def _times(self, steady: Mapping[int, Lane]) -> list[float | None]:
+        if not steady[FIRST].samples:  # opening it took all the time there was
+            return [None] * len(self.sizes)
         first = self._quiet(steady, FIRST)
         overhead = self._quiet(steady, EMPTY) if EMPTY in steady else 0.0
         raw = {FIRST: first} | {s: first * math.exp(median(logs)) for s, logs in self._logs.items()}
@@ -143,7 +146,7 @@ class Race:
 
     def _refuse(self, batch: Sequence[int]) -> None:
         for subject in batch:
-            self.tell(subject, "no time was left to measure it")
+            self.tell(subject, NO_TIME_LEFT)
 
 
 def batches(sizes: Sequence[int], most: int = MOST_OPEN, most_bytes: int = MOST_OPEN_BYTES) -> list[list[int]]:

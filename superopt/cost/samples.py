@@ -36,7 +36,8 @@ _BATCHED = ((12, 128, 64, 128), (8, 64, 64, 16), (4, 256, 32, 256))
 # channels, filters, groups, kernel, height and width
 _CONVOLUTIONS = (
     (64, 64, 1, 3, 28), (16, 32, 1, 3, 56), (128, 128, 1, 3, 14), (3, 32, 1, 3, 112), (128, 128, 1, 3, 7),
-    (64, 128, 1, 1, 28), (256, 64, 1, 1, 14), (24, 72, 1, 1, 56), (512, 128, 1, 1, 7), (64, 16, 1, 1, 1),
+    (64, 128, 1, 1, 28), (256, 64, 1, 1, 14), (24, 72, 1, 1, 56), (512, 128, 1, 1, 7),
+    (64, 16, 1, 1, 1), (512, 512, 1, 1, 1),
     (64, 64, 64, 3, 28), (64, 64, 64, 1, 28), (96, 96, 96, 5, 14), (32, 32, 32, 3, 112), (256, 256, 256, 3, 7),
     (128, 128, 32, 3, 28), (64, 64, 4, 3, 28), (64, 4, 1, 3, 28), (64, 4, 1, 1, 28),
 )  # fmt: skip
@@ -55,10 +56,15 @@ def samples() -> Iterator[Graph]:
     yield _launches()
     yield from _products()
     yield from (_convolution(*sizes) for sizes in _CONVOLUTIONS)
+    yield from _absorptions()
     for op in _BINARY:
         yield from (_one(op, (data(0, shape), data(1, shape)), shape) for shape in (_LARGE, _SMALL))
     for op in (*_SIMPLE, *_FUNCTIONS):
         yield _one(op, (data(0, _LARGE),), _LARGE)
+    thin = (*_LARGE, 1)
+    yield _one("Add", (data(0, thin), data(1, (1,))), thin)
+    yield _one("Mul", (data(0, _LARGE), data(1, (_LARGE[1], 1, 1))), _LARGE)
+    yield _one("Add", (data(0, _ROWS[0]), data(1, _ROWS[0][1:])), _ROWS[0])
     yield _one("Pow", (data(0, _LARGE), number(2.0)), _LARGE)
     yield from _movements()
     yield from _reductions()
@@ -98,6 +104,16 @@ def _convolution(channels: int, filters: int, groups: int, kernel: int, size: in
     operands = x, weights(filters, channels // groups, kernel, kernel), weights(filters)
     attributes: dict[str, Attribute] = {"group": groups, "pads": (kernel // 2,) * 4, "kernel_shape": (kernel, kernel)}
     return _one("Conv", operands, (1, filters, size, size), attributes=attributes)
+
+
+def _absorptions() -> Iterator[Graph]:
+    """What a convolution takes along where the runtime lets it: an activation, a tensor that is added before it."""
+    shape = (1, 64, 28, 28)
+    x, skip = data(0, shape), data(1, shape)
+    convolved = node("Conv", [x, weights(64, 64, 1, 1), weights(64)], shape)
+    yield workload([x], convolved, node("Relu", convolved.outputs, shape))
+    added = node("Add", [convolved.outputs[0], skip], shape)
+    yield workload([x, skip], convolved, added, node("Relu", added.outputs, shape))
 
 
 def _movements() -> Iterator[Graph]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from superopt.cost.cache import CostCache, RegionKey, RegionTime
+from superopt.cost.race import NO_TIME_LEFT
 from superopt.cost.regions import REGION_METHOD, RegionSubject, time_regions, time_yardstick
+from superopt.cost.sitting import Clock
 from superopt.runtime.deployment import Deployment
-from superopt.runtime.facts import device_facts, runtime_facts
+from superopt.runtime.facts import DeviceFacts, device_facts, runtime_facts
 
-NO_TIME_LEFT = "no time was left to measure it"
 _YARDSTICK = "yardstick"
 _YARDSTICK_SECONDS = 0.3
 
@@ -21,9 +23,15 @@ class RegionTimer:
     What no time was left for is not remembered: it may be asked again.
     """
 
-    def __init__(self, deployment: Deployment, cache: CostCache | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        cache: CostCache | None = None,
+        seed: int = 0,
+        clock: Clock = time.perf_counter,
+    ) -> None:
         self.deployment = deployment
-        self._cache, self._seed = cache, seed
+        self._cache, self._seed, self._clock = cache, seed, clock
         self._known: dict[str, RegionTime] = {}
 
     def time(
@@ -41,9 +49,10 @@ class RegionTimer:
 
     @cached_property
     def yardstick(self) -> float:
+        """Its time in quiet; see race.py."""
         known = self._find(_YARDSTICK)
         if known is None or known.seconds is None:
-            known = RegionTime(time_yardstick(self.deployment, _YARDSTICK_SECONDS))
+            known = RegionTime(time_yardstick(self.deployment, _YARDSTICK_SECONDS, self._clock))
             self._keep(_YARDSTICK, known)
         assert known.seconds is not None
         return known.seconds
@@ -54,7 +63,7 @@ class RegionTimer:
         reasons: dict[int, str] = {}
         times = time_regions(
             [subjects[i] for i in order], self.deployment, seconds, lambda at, why: reasons.update({order[at]: why}),
-            yardstick=self.yardstick, seed=self._seed,
+            yardstick=self.yardstick, seed=self._seed, clock=self._clock,
         )  # fmt: skip
         measured = dict(zip(order, times, strict=True))
         before, now = self._known.get(subjects[0].key), measured[0]
@@ -84,5 +93,5 @@ class RegionTimer:
         return RegionKey(name, self.deployment.text, device.name, device.driver, runtime_facts().version, REGION_METHOD)
 
     @cached_property
-    def _device(self):
+    def _device(self) -> DeviceFacts:
         return device_facts(self.deployment.target, self.deployment.device_id)

@@ -56,13 +56,11 @@ def deliver(
             return Delivered(kept, report if html is None else make_plain_page(report, html), stopped)
         report = Report.model_validate(done.report)
         if html is not None:
-            candidate = folder / "candidate" / job.name
-            shown = candidate if report.rewrites and candidate.exists() else None
-            report = make_page(source, shown, _with_path(report, out), options, html, tell)
+            report = make_page(source, done.candidate, _with_path(report, out), options, html, tell)
         if out is None:
             return Delivered(None, report, None)
-        which = "candidate" if report.returned == "optimized" else "original"
-        written = place(Written(folder / which / job.name, tuple(done.data_files)), out)
+        assert done.result is not None
+        written = place(Written(done.result, tuple(done.data_files)), out)
         return Delivered(written, _with_path(report, out), None)
 
 

@@ -75,7 +75,9 @@ class Known(Record):
 class Done(Record):
     event: Literal["done"] = "done"
     report: dict[str, Any]
+    result: Path | None = Field(default=None, description="the model to deliver, staged")
     data_files: list[str] = Field(default_factory=list)
+    candidate: Path | None = Field(default=None, description="the rewritten model, staged, returned or not")
 
 
 class Failed(Record):

@@ -51,7 +51,10 @@ def _work(job: AnyJob, send: Callable[[Stage | Known], None]) -> Done:
             job.model, where, options, tell,
             lambda facts, external, environment: send(Known(facts=facts, external=external, environment=environment)),
         )  # fmt: skip
-        return Done(report=outcome.report.model_dump(mode="json"), data_files=list(outcome.written.data_files))
+        return Done(
+            report=outcome.report.model_dump(mode="json"), result=outcome.written.path,
+            data_files=list(outcome.written.data_files), candidate=outcome.candidate,
+        )  # fmt: skip
     if isinstance(job, CheckJob):
         return Done(report=check_models(job.original, job.candidate, options, tell).model_dump(mode="json"))
     if isinstance(job, DiffJob):

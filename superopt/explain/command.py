@@ -12,7 +12,7 @@ from superopt.report import Report
 
 def reproduce(report: Report) -> str:
     """A command line with every option that is not at its default."""
-    out = report.after.path if report.returned == "optimized" else None
+    out = report.after.path if report.after.path != report.before.path else None
     words = ["superopt", "optimize", report.before.path or "MODEL.onnx", "-o", out or "OUT.onnx"]
     usual = Options().as_json()
     for name, value in report.options.items():

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
@@ -75,12 +76,20 @@ class Operator:
     def kind(self) -> str:
         return f"{self.domain}::{self.name}" if self.domain else self.name
 
-    @property
+    @cached_property
     def tensors(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.parameters if p.kind == "tensor")
 
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        return frozenset(inspect.signature(self.formula).parameters)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Parameter]:
+        return {p.name: p for p in self.parameters}
+
     def parameter(self, name: str) -> Parameter | None:
-        return next((p for p in self.parameters if p.name == name), None)
+        return self._by_name.get(name)
 
     def apply(
         self,
@@ -94,10 +103,9 @@ class Operator:
         `types` names the element types of operands that are no ordinary numbers (a boolean mask), by parameter.
         """
         keywords = dict(arguments)
-        asked = inspect.signature(self.formula).parameters
-        if "outputs" in asked:
+        if "outputs" in self._asked:
             keywords["outputs"] = outputs
-        if "types" in asked:
+        if "types" in self._asked:
             keywords["types"] = types or {}
         for name in arguments:
             if self.parameter(name) is None:

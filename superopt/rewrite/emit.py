@@ -8,22 +8,25 @@ from fractions import Fraction
 from typing import Any
 
 from superopt.ir.graph import Attribute, Node, Value, make_node
-from superopt.ir.onnx.schema import attribute_names
+from superopt.ir.onnx.schema import attribute_names, most_inputs, real_attributes
 from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import deciding
+from superopt.ops.element import Number
 from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
 from superopt.ops.index import Index, Poly, same
 from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.alike import alike
-from superopt.rewrite.bind import Conflict, is_default
+from superopt.rewrite.bind import is_default
+from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import Constants
-from superopt.rewrite.expression import Expression, evaluate
+from superopt.rewrite.expression import evaluate
 from superopt.rewrite.match import Match
-from superopt.rewrite.numerals import number_of
+from superopt.rewrite.numerals import number_of, rounds_to
 from superopt.rewrite.program import find
 from superopt.rewrite.reading import Reader, Reading, Undetermined, strictly
 from superopt.rewrite.rule import Call, Operand, Step
-from superopt.rewrite.sizes import Sizes, dim_of, type_with
+from superopt.rewrite.sizes import Sizes, dim_of, dtype_of, type_with
+from superopt.rewrite.spelling import widened
 
 CAST_TYPES = {
     1: DType.FLOAT32, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 6: DType.INT32, 7: DType.INT64,
@@ -86,6 +89,8 @@ class Emitter:
             for a, b in zip(new.tensor.shape, shape, strict=True):
                 if isinstance(a, int) and isinstance(b, int) and a != b:
                     raise Conflict(f"{name} would change its shape")
+            if dtype_of(new.value) is not dtype_of(old):
+                raise Conflict(f"{name} would change its element type")
             found[name] = new.value
         return found
 
@@ -113,14 +118,14 @@ class Emitter:
         if isinstance(operand, str) and operand in made:
             return made[operand]
         number = match.names[operand] if isinstance(operand, str) else evaluate(operand.expression, match.names)
-        return Made(self.constants.number(number_of(number), match.dtype), constant(number))
+        return Made(self.constants.number(_held(number, match.dtype), match.dtype), constant(number))
 
     def _call(
         self, call: Call, match: Match, made: Mapping[str, Made], outputs: int, old: tuple[Value | None, ...]
     ) -> list[Made]:
         operator = find(call, self.registry)
         operands = [self._operand(o, match, made) for o in call.operands]
-        arguments = {name: _argument(value, match.names) for name, value in call.arguments}
+        arguments = {name: evaluate(value, match.names) for name, value in call.arguments}
         if call.bundle is not None:
             known = {p.name for p in operator.parameters}
             bundle = match.names[call.bundle]
@@ -166,6 +171,8 @@ class Emitter:
         attributes: dict[str, Attribute] = {}
         statics: dict[str, Value] = {}
         first = operands[0] if operands else None
+        real = real_attributes(own.name, own.domain, self.reader.opset)
+        arguments = widened(arguments, 0 if first is None else first.tensor.rank)
         for parameter in newest.parameters:
             value = arguments.get(parameter.name, parameter.default)
             if parameter.kind == "tensor" or value is None:
@@ -175,7 +182,8 @@ class Emitter:
                 attributes["value"] = self.constants.filled(number_of(value), dtype)
             elif is_attribute:
                 if parameter.required or not _is_default(newest, parameter.name, value, operands):
-                    attributes[parameter.name] = _attribute(value)
+                    is_real = isinstance(parameter.default, float) or parameter.name in real
+                    attributes[parameter.name] = _attribute(value, is_real)
             elif parameter.kind == "static":
                 statics[parameter.name] = self._static(parameter.name, value, first)
             elif not _is_default(newest, parameter.name, value, operands):
@@ -192,6 +200,9 @@ class Emitter:
                 inputs.append(statics.get(parameter.name))
         while inputs and inputs[-1] is None:
             inputs.pop()
+        most = most_inputs(own.name, own.domain, self.reader.opset)
+        if most is not None and len(inputs) > most:
+            raise Conflict(f"{own.kind} takes {most} inputs at opset {self.reader.opset}, {len(inputs)} are wanted")
         return inputs, attributes
 
     def _static(self, name: str, value: Any, first: Made | None) -> Value:
@@ -220,7 +231,8 @@ class Emitter:
         if len(reading.operands) < len(tensors):
             tensors = tensors[: len(reading.operands)]
         meant = operator.apply(tensors, arguments, len(node.types))
-        found = operator.apply(tensors, reading.arguments, len(node.types))
+        read = {name: _unrounded(value, arguments.get(name)) for name, value in reading.arguments.items()}
+        found = operator.apply(tensors, read, len(node.types))
         if not all(alike(a, b) for a, b in zip(meant, found, strict=True)):
             raise Conflict(f"{operator.kind} cannot be written at opset {self.reader.opset} as the rule means it")
         self._agreed.add(key)
@@ -229,27 +241,43 @@ class Emitter:
 _RESHAPE = Call("", "Reshape", ())
 
 
-def _argument(expression: Expression, names: Mapping[str, Any]) -> Any:
-    return evaluate(expression, names)
-
-
 def _is_default(operator: Operator, name: str, value: Any, operands: list[Made | None]) -> bool:
     ranks = tuple(o.tensor.rank for o in operands if o is not None)
     return is_default(operator, name, value, Reading(operator, (), {}, ranks))
 
 
-def _attribute(value: Any) -> Attribute:
+def _attribute(value: Any, is_real: bool) -> Attribute:
+    if isinstance(value, list):
+        parts = [_attribute(v, is_real) for v in value]
+        if not parts or any(isinstance(part, list | str) for part in parts):
+            raise Conflict("an attribute would be an empty or nested list")
+        mixed = any(isinstance(part, float) for part in parts)
+        return tuple(float(p) if mixed else p for p in parts)  # pyright: ignore[reportArgumentType, reportReturnType]
     if isinstance(value, Poly):
         raise Conflict("an attribute would depend on a size that is known only at run time")
-    if isinstance(value, Fraction):
-        return float(value)
-    if isinstance(value, list):
-        if not all(isinstance(v, int) for v in value):
-            raise Conflict("an attribute would depend on a size that is known only at run time")
-        return tuple(value)
-    if isinstance(value, int | float | str):
-        return value
-    return number_of(value)
+    return value if isinstance(value, str) or (isinstance(value, int) and not is_real) else number_of(value)
+
+
+def _unrounded(found: Any, meant: Any) -> Any:
+    """A number read back from an attribute, which holds it as float32, as the number that was to be written."""
+    if isinstance(found, list) and isinstance(meant, list) and len(found) == len(meant):
+        return [_unrounded(a, b) for a, b in zip(found, meant, strict=True)]
+    if not isinstance(found, Fraction) or meant is None or isinstance(meant, Poly | str | list):
+        return found
+    return meant if rounds_to(float(found), number_of(meant), "float32") else found
+
+
+def _held(number: Any, dtype: DType) -> int | float:
+    """A number as elements of a type hold it; integers hold whole ones only."""
+    if not dtype.is_integer:
+        return number_of(number)
+    whole = number.value if isinstance(number, Number) else number
+    if not isinstance(whole, int | Fraction) or whole.denominator != 1:
+        raise Conflict(f"elements of type {dtype} hold no fractions")
+    low, high = (0, 1 << dtype.bits) if str(dtype).startswith("u") else (-1 << dtype.bits - 1, 1 << dtype.bits - 1)
+    if not low <= whole < high:
+        raise Conflict(f"elements of type {dtype} do not hold {whole}")
+    return int(whole)
 
 
 def _reshape_target(shape: list[Index], source: tuple[Index, ...]) -> list[Index]:

@@ -7,8 +7,10 @@ condition: an open question about a symbolic size is no match.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol
 
 from superopt.ir.graph import Node, Value
@@ -17,12 +19,13 @@ from superopt.ops.condition import Condition, deciding
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.index import Index, same
 from superopt.ops.registry import Registry
-from superopt.rewrite.bind import Bindings, Conflict
+from superopt.rewrite.bind import Bindings
+from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import Constants
 from superopt.rewrite.expression import evaluate
 from superopt.rewrite.numerals import number_of, rounds_to
 from superopt.rewrite.pattern import Climb, Input, Pattern, PatternNode, Result, Scalar
-from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks, find
+from superopt.rewrite.program import Impossible, Program, RealFact, Source, block_ranks, find
 from superopt.rewrite.reading import Reader, Reading, Undetermined, exact, strictly
 from superopt.rewrite.rule import Block, Given
 from superopt.rewrite.sizes import Sizes, decide, dtype_of
@@ -134,7 +137,11 @@ class Matcher:
         if isinstance(reading, str):
             self._note(bound, reading)
             return
-        bound = bound.with_node(index, node)
+        try:
+            bound = bound.with_node(index, node).with_written(want, reading)
+        except (Conflict, ZeroDivisionError) as conflict:
+            self._note(bound, str(conflict))
+            return
         for operands in self._orders(want, reading):
             yield from self._operands(pattern, want, reading, operands, 0, bound)
 
@@ -158,7 +165,7 @@ class Matcher:
     ) -> Iterator[Bindings]:
         if k == len(operands):
             try:
-                yield bound.with_arguments(want, reading)
+                yield bound.with_others(want, reading)
             except Conflict as conflict:
                 self._note(bound, str(conflict))
             return
@@ -189,7 +196,7 @@ class Matcher:
                 yield self._number(reference, value, bound)
             else:
                 yield self._input(pattern.given[reference.name], value, bound)
-        except Conflict as conflict:
+        except (Conflict, ZeroDivisionError) as conflict:
             self._note(bound, str(conflict))
 
     def _number(self, reference: Scalar, value: Value, bound: Bindings) -> Bindings:
@@ -246,23 +253,30 @@ class Matcher:
 
     def _run_left(self, pattern: Pattern, bound: Bindings, names: Mapping[str, Any]) -> dict[str, Tensor]:
         rule = pattern.rule
-        program = Program(rule, self.registry, Bound(names), names=dict(names))
+        made: list[Tensor] = []
+
+        def keep(_: str, tensor: Tensor) -> Tensor:
+            made.append(tensor)
+            return tensor
+
+        program = Program(rule, self.registry, Bound(names), keep, dict(names))
         with deciding(strictly):
+            _refuse_unproved_sizes(pattern, names, program.source)
             program.start({block: names[f"|{block}|"] for block in rule.blocks})
             tensors = program.run(rule.left)
-            for name, reference in pattern.results.items():
-                if isinstance(reference, Result):
-                    self._compare(name, tensors[name], Value(bound.nodes[reference.node], reference.output))
+            for reference, tensor in zip(pattern.made, made, strict=True):
+                self._compare(tensor, bound.nodes[reference.node], reference.output)
             program.refuse_unused_conditions()
         return tensors
 
-    def _compare(self, name: str, tensor: Tensor, value: Value) -> None:
-        shape = self.sizes.shape(value)
+    def _compare(self, tensor: Tensor, node: Node, output: int) -> None:
+        """Every value on the way must have the shape that the rule gives it, or constants are larger than it says."""
+        shape = self.sizes.shape(Value(node, output))
         if shape is None or len(shape) != tensor.rank:
-            raise Conflict(f"{name} has another rank than the rule gives it")
+            raise Conflict(f"a result of {node.kind} has another rank than the rule gives it")
         for found, expected in zip(shape, tensor.shape, strict=True):
             if isinstance(found, int) and not same(found, expected):
-                raise Conflict(f"{name} has another shape than the rule gives it")
+                raise Conflict(f"a result of {node.kind} has another shape than the rule gives it")
 
     def _refuse_loops(self, pattern: Pattern, bound: Bindings) -> None:
         """With several results, an input may depend on one of them; computing them together would go in circles."""
@@ -324,6 +338,19 @@ def _coerced(shape: tuple[Index, ...], given: Given) -> tuple[Index, ...]:
         return (*(1 for _ in range(rank - len(shape))), *shape)
     extra = shape[: len(shape) - rank]
     return shape[len(extra) :] if all(isinstance(n, int) and n == 1 for n in extra) else shape
+
+
+def _refuse_unproved_sizes(pattern: Pattern, names: Mapping[str, Any], source: Source) -> None:
+    """Proofs are about sizes of at least 1, whole numbers of at least 0, and numbers that are finite."""
+    rule = pattern.rule
+    for size in (*(names.get(s, 1) for s in rule.sizes), *(n for block in rule.blocks for n in names[block])):
+        source.assume(size >= 1)
+    for given in rule.given:
+        value = names.get(given.name, 0)
+        if given.kind == "int":
+            source.assume(value >= 0)
+        elif given.kind == "real" and not (isinstance(value, int | Fraction) or math.isfinite(value)):
+            raise Conflict(f"{given.name} is {value}")
 
 
 def _refuse_unproved_ranks(pattern: Pattern, names: Mapping[str, Any]) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import struct
 from fractions import Fraction
 from typing import Any
 
 from superopt.ops.element import PI, Add, Call, Element, Multiply, Number
-from superopt.rewrite.bind import Conflict
+from superopt.rewrite.conflict import Conflict
 
 _PRECISION = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-51}
 """Distance of neighbouring numbers near 1."""
+_CODES = {"float16": "<e", "bfloat16": "<f", "float32": "<f"}
 _FUNCTIONS = {"sqrt": math.sqrt, "reciprocal": lambda x: 1 / x, "exp": math.exp, "log": math.log}
 
 
@@ -36,10 +38,41 @@ def number_of(value: Any) -> float:
 
 
 def rounds_to(found: float | int, expected: float, dtype: str) -> bool:
-    """Whether a model's number is the rule's, as its type can hold it: rounded up or down."""
-    if isinstance(found, int):
+    """Whether a model's number is the rule's: the same where its type can hold it, else its neighbour on either side.
+
+    The number next to 2 is not 2: x² of a negative x is a number, x to the power of almost 2 is none.
+    """
+    if isinstance(found, int) or found == expected:
         return found == expected
-    if math.isnan(found) or math.isinf(found):
-        return False
     precision = _PRECISION.get(dtype)
-    return precision is not None and abs(found - expected) <= precision * abs(expected)
+    if precision is None or not math.isfinite(found) or _rounded(expected, dtype) == expected:
+        return False
+    return abs(found - expected) <= precision * abs(expected)
+
+
+def decimal(number: float, dtype: str = "float32") -> Fraction | float | int:
+    """The shortest decimal that reads back as the same number of that type; infinities stay what they are."""
+    if not number or not math.isfinite(number):
+        return number or 0
+    if dtype == "float64":
+        return Fraction(repr(number))
+    for digits in range(1, 18):
+        text = f"{number:.{digits}g}"
+        if _rounded(float(text), dtype) == number:
+            return Fraction(text)
+    return Fraction(number)
+
+
+def _rounded(number: float, dtype: str) -> float:
+    """The nearest number of a type, the even one of two; numbers too large for it stay what they are."""
+    code = _CODES.get(dtype)
+    if code is None:
+        return number
+    try:
+        packed = struct.pack(code, number)
+    except OverflowError:
+        return number
+    if dtype == "bfloat16":  # the upper half of float32
+        bits = int.from_bytes(packed, "little")
+        packed = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16).to_bytes(4, "little")
+    return struct.unpack(code, packed)[0]

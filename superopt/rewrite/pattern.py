@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from superopt.errors import BadInput
 from superopt.ops.registry import Operator, Registry
+from superopt.rewrite.expression import Name
 from superopt.rewrite.program import find
 from superopt.rewrite.rule import Call, Given, Number, Operand, Rule
 
@@ -63,6 +64,8 @@ class Pattern:
     """Nodes that no other node of the pattern reads; the first is looked for first."""
     climbs: tuple[Climb, ...]
     """One for each further root, in order."""
+    made: tuple[Result, ...]
+    """Every value that the left side computes, in the order in which a program computes them."""
 
     @property
     def anchor(self) -> PatternNode:
@@ -117,13 +120,15 @@ def compile_pattern(rule: Rule, registry: Registry) -> Pattern:
     read = {o.node for n in builder.nodes for o in n.operands if isinstance(o, Result)}
     roots = tuple(k for k in range(len(builder.nodes)) if k not in read)
     ordered, climbs = _plan(builder.nodes, roots)
-    return Pattern(rule, tuple(builder.nodes), results, ordered, climbs)  # pyright: ignore[reportArgumentType]
+    made = tuple(builder.made)
+    return Pattern(rule, tuple(builder.nodes), results, ordered, climbs, made)  # pyright: ignore[reportArgumentType]
 
 
 class _Builder:
     def __init__(self, rule: Rule, registry: Registry) -> None:
         self.registry = registry
         self.nodes: list[PatternNode] = []
+        self.made: list[Result] = []
         self.values: dict[str, Reference] = {
             g.name: Input(g.name) if g.kind in ("tensor", "bool") else Scalar(g.name) for g in rule.given
         }
@@ -135,6 +140,7 @@ class _Builder:
         node = self._call(value)
         for k, target in enumerate(targets):
             self.values[target] = Result(node, k)
+            self.made.append(Result(node, k))
 
     def _call(self, call: Call) -> int:
         operands = tuple(self._operand(o) for o in call.operands)
@@ -147,8 +153,12 @@ class _Builder:
         if isinstance(operand, str):
             return self.values[operand]
         if isinstance(operand, Call):
-            return Result(self._call(operand), 0)
-        return Scalar(operand)
+            node = self._call(operand)
+            self.made.append(Result(node, 0))
+            return Result(node, 0)
+        name = operand.expression.name if isinstance(operand.expression, Name) else None
+        variable = self.values.get(name) if name is not None else None
+        return variable if isinstance(variable, Scalar) else Scalar(operand)
 
 
 def _plan(nodes: list[PatternNode], roots: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Climb, ...]]:

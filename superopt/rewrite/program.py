@@ -67,14 +67,18 @@ class Program:
     _assumed: set[int] = field(default_factory=set[int])
 
     def start(self, ranks: Mapping[str, int]) -> None:
-        """Give every size and input of the rule a value; `ranks` says how many axes each block has."""
+        """Give every size and input of the rule a value; `ranks` says how many axes each block has.
+
+        A name that has a value already keeps it.
+        """
         for block, rank in ranks.items():
             self.names[f"|{block}|"] = rank
-            self.names[block] = [self.source.positive(f"{block}{k}") for k in range(rank)]
+            if block not in self.names:
+                self.names[block] = [self.source.positive(f"{block}{k}") for k in range(rank)]
         for given in self.rule.given:
             if given.kind == "int":
                 self._name(given.name, lambda n=given.name: self.source.natural(n))
-            elif given.kind == "real":
+            elif given.kind == "real" and given.name not in self.names:
                 self.names[given.name] = self.source.real(given.name)
         for size in self.rule.sizes:
             self._name(size, lambda n=size: self.source.positive(n))

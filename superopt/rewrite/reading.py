@@ -6,14 +6,15 @@ That is only a proposal: a node is readable when its formula under this spelling
 
 from __future__ import annotations
 
-import struct
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from superopt.ir.graph import Node, Opaque, Value
 from superopt.ir.tensor import Tensor as Weights
+from superopt.ir.types import TensorType
 from superopt.ops.condition import Condition, deciding
 from superopt.ops.evaluate import sized
 from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
@@ -21,6 +22,7 @@ from superopt.ops.index import Index
 from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.alike import alike
 from superopt.rewrite.constants import Constants
+from superopt.rewrite.numerals import decimal
 from superopt.rewrite.sizes import Sizes, decide, dtype_of
 from superopt.rewrite.spelling import canonical
 
@@ -59,13 +61,43 @@ class Reader:
     def __init__(self, registry: Registry, opset: int, constants: Constants, sizes: Sizes) -> None:
         self.registry, self.opset, self.constants, self.sizes = registry, opset, constants, sizes
         self._read: dict[Node, Reading | str] = {}
+        self._signatures: dict[tuple[object, ...], tuple[Reading | str, tuple[int | None, ...]]] = {}
 
     def read(self, node: Node) -> Reading | str:
         """The reading, or why there is none."""
         found = self._read.get(node)
         if found is None:
-            found = self._read[node] = self._attempt(node)
+            found = self._read[node] = self._like_others(node)
         return found
+
+    def _like_others(self, node: Node) -> Reading | str:
+        """Nodes of one operator, attributes and types on the same constants read alike: a search makes many of them."""
+        key = self._signature(node)
+        if key is None:
+            return self._attempt(node)
+        known = self._signatures.get(key)
+        if known is None:
+            found = self._attempt(node)
+            kept = () if isinstance(found, str) else tuple(v and node.inputs.index(v) for v in found.operands)
+            self._signatures[key] = (found, kept)
+            return found
+        found, kept = known
+        if isinstance(found, str):
+            return found
+        return replace(found, operands=tuple(None if k is None else node.inputs[k] for k in kept))
+
+    def _signature(self, node: Node) -> tuple[object, ...] | None:
+        """None where a dim is unknown: it is another unknown each time."""
+        parts: list[object] = [node.op, node.domain, node.attributes, node.types]
+        if any(not isinstance(t, TensorType) or t.shape is None or None in t.shape for t in node.types):
+            return None
+        for value in node.inputs:
+            type_ = None if value is None else value.tensor_type
+            if value is not None and (type_ is None or type_.shape is None or None in type_.shape):
+                return None
+            parts.append(value if value is not None and value.constant is not None else type_)
+        distinct = dict.fromkeys(v for v in node.inputs if v is not None)
+        return (*parts, tuple(list(distinct).index(v) if v is not None else -1 for v in node.inputs))
 
     def version(self, op: str, domain: str) -> Operator | None:
         """The definition that the model's opset means."""
@@ -143,6 +175,8 @@ class Reader:
         tensors = [self._tensor(k, v) for k, v in enumerate(operands)]
         pairs = zip(own.tensors, operands, strict=False)
         types = {p.name: "bool" for p, v in pairs if v is not None and str(dtype_of(v)) == "bool"}
+        if any(isinstance(v, Fraction) for v in raw.values()):  # definitions refuse some numbers, and look for floats
+            own.apply(tensors, {k: float(v) if isinstance(v, Fraction) else v for k, v in raw.items()}, len(node.types))
         before = own.apply(tensors, raw, len(node.types), types)
         for result, value in zip(before, node.outputs, strict=False):
             if not self._fits(result, value):
@@ -170,7 +204,7 @@ class Reader:
         shape = self.sizes.shape(value)
         assert shape is not None
         fill = self.constants.fill(value)
-        if fill is not None:
+        if fill is not None and math.isfinite(fill):
             return constant(exact(fill, value), shape)
         return _access(f"x{position}", shape)
 
@@ -186,35 +220,14 @@ def exact(number: float | int, value: Value) -> Fraction | int | float:
     return decimal(number, str(dtype_of(value)))
 
 
-def decimal(number: float, dtype: str = "float32") -> Fraction | float:
-    """The shortest decimal that reads back as the same number of that type; infinities stay what they are."""
-    if number != number or number in (float("inf"), float("-inf")):
-        return number
-    if dtype == "float64":
-        return Fraction(repr(number))
-    for digits in range(1, 18):
-        text = f"{number:.{digits}g}"
-        if _rounded(float(text), dtype) == number:
-            return Fraction(text)
-    return Fraction(number)
-
-
-def _rounded(number: float, dtype: str) -> float:
-    code = {"float16": "<e", "float32": "<f"}.get(dtype)
-    if code is None:
-        return number
-    try:
-        return struct.unpack(code, struct.pack(code, number))[0]
-    except OverflowError:
-        return number
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
+        if not math.isfinite(value):
+            raise NotCovered("an attribute that is no finite number")
         return decimal(value)
     if isinstance(value, Weights):
         return value.numpy()
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(v) for v in value] if isinstance(value, tuple) else value
 
 
 def _without_trailing_none(operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from superopt.ir.graph import Node, Value
 from superopt.ops.registry import Registry
-from superopt.rewrite.bind import Conflict
+from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import Constants
 from superopt.rewrite.emit import Emitter, Vocabulary
 from superopt.rewrite.match import Match, Matcher, Mismatch

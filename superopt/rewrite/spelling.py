@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from superopt.ops.formula import NotCovered
 from superopt.ops.index import Index
-from superopt.ops.registry import Operator
+from superopt.ops.registry import Operator, Parameter
+from superopt.rewrite.numerals import decimal
 
 Shape = tuple[Index, ...] | None
 
@@ -33,7 +34,7 @@ def canonical(
     fills: tuple[object, ...] = (),
 ) -> Spelled:
     """`raw` with every argument of the newest definition present, in one spelling."""
-    found = {p.name: p.default for p in operator.parameters if p.kind != "tensor"}
+    found = {p.name: _default(p) for p in operator.parameters if p.kind != "tensor"}
     for name, value in raw.items():
         if name not in found:
             raise NotCovered(f"{name} is no argument of {operator.kind}")
@@ -58,6 +59,29 @@ def canonical(
         k for k, fill in enumerate(fills) if fill is not None and _FILLED_BY_DEFAULT.get((operator.name, k)) == fill
     )
     return Spelled(found, dropped)
+
+
+def _default(parameter: Parameter) -> Any:
+    return decimal(parameter.default, "float64") if isinstance(parameter.default, float) else parameter.default
+
+
+def narrowed(arguments: Mapping[str, Any], written: Container[str]) -> Mapping[str, Any]:
+    """Pads for every axis as pads for those that have some, where a rule names the axes."""
+    pads = arguments.get("pads")
+    if "axes" not in written or "axes" not in arguments or not isinstance(pads, list):
+        return arguments
+    rank = len(pads) // 2
+    axes = [k for k in range(rank) if pads[k] or pads[rank + k]] or list(range(min(rank, 1)))
+    return {**arguments, "pads": [pads[side + k] for side in (0, rank) for k in axes], "axes": axes}
+
+
+def widened(arguments: Mapping[str, Any], rank: int) -> Mapping[str, Any]:
+    """Pads for every axis, as all opsets have them."""
+    if "pads" not in arguments or arguments.get("axes") is None:
+        return arguments
+    found = dict(arguments)
+    _pads(found, [a + rank if a < 0 else a for a in found["axes"]], rank)
+    return found
 
 
 def _windows(found: dict[str, Any], operands: tuple[Shape, ...], operator: Operator) -> None:

@@ -71,7 +71,12 @@ class Deployed:
 
 def metadata_of(deployment: Deployment) -> dict[str, str]:
     """The options as one note in a model's metadata; no times, so that equal models stay equal files."""
-    return {"superopt.deployment": json.dumps(flat_options(deployment), sort_keys=True)}
+    return metadata_of_options(flat_options(deployment))
+
+
+def metadata_of_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The same from the options as a report has them."""
+    return {"superopt.deployment": json.dumps(dict(options), sort_keys=True)}
 
 
 def search_deployment(

@@ -28,7 +28,7 @@ TOGETHER = 64
 Price = Callable[[Piece], float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A graph that computes the same, what it is predicted to cost, and how to get there."""
 

@@ -19,9 +19,10 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
 from superopt.rewrite.weights import combined_bytes
 from superopt.rewrite.whole import weight_bytes
-from superopt.search.explore import Candidate, Limits, explore
+from superopt.search.explore import Candidate
 from superopt.search.follow import follow
 from superopt.search.learning import Learner
+from superopt.search.parallel import Task, explore_all
 from superopt.search.regions import Region, cut, extract, graph_of_region, stitch, weight_nodes
 from superopt.search.trace import Traced, traced
 
@@ -93,8 +94,18 @@ class _Choice:
     kind: int
     piece: Piece
     steps: tuple[Taken, ...] = ()
-    predicted: tuple[float, float] = (0.0, 0.0)
-    measured: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass
+class _Look:
+    """A kind of region while it is decided: what the search found, and what the clock said of it."""
+
+    region: Region
+    count: int
+    share: float
+    kind: int
+    candidates: Sequence[Candidate]
+    times: dict[Candidate, float | None] = field(default_factory=dict[Candidate, "float | None"])
 
 
 class Hunter:
@@ -132,14 +143,9 @@ class Hunter:
         kinds: dict[str, list[Region]] = {}
         for region in regions:
             kinds.setdefault(structure(self._full(region.piece, region), self.sizes), []).append(region)
-        costs = {key: len(group) * self._price(group[0].piece, group[0]) for key, group in kinds.items()}
-        total = sum(costs.values()) or 1.0
         if not number:
             self.found.regions += len(regions)
-        new = [key for key in kinds if key not in self._choices]
-        for rank, key in enumerate(sorted(new, key=lambda key: -costs[key])):
-            share = costs[key] / total
-            self._choices[key] = self._choose(kinds[key][0], len(kinds[key]), share, rank, len(new))
+        self._choose_all({key: group for key, group in kinds.items() if key not in self._choices}, kinds)
         changed = False
         moved: dict[Value, Value] = {}
         for region, key in self._in_order(kinds, piece):
@@ -149,6 +155,27 @@ class Hunter:
                 changed = changed or done
         return piece, changed
 
+    def _choose_all(self, new: Mapping[str, list[Region]], kinds: Mapping[str, list[Region]]) -> None:
+        """A choice for every new kind of region; the costliest are timed first."""
+        costs = {key: len(group) * self._price(group[0].piece, group[0]) for key, group in kinds.items()}
+        total = sum(costs.values()) or 1.0
+        ordered = sorted(new, key=lambda key: -costs[key])
+        for key in ordered:
+            self.found.distinct += 1
+            self._choices[key] = _Choice(self.found.distinct, new[key][0].piece)
+        worth = [key for key in ordered if costs[key] >= LEAST_SHARE * total]
+        explored = self._explore([new[key][0] for key in worth])
+        looks: list[_Look] = []
+        for key, found in zip(worth, explored, strict=True):
+            group = new[key]
+            look = _Look(group[0], len(group), costs[key] / total, self._choices[key].kind, found)
+            self._time(look, self._promising(look), MEASURED)
+            looks.append(look)
+        self.learner.refit()
+        for key, look in zip(worth, looks, strict=True):
+            self._time(look, self._promising(look), MEASURED // 2)
+            self._choices[key] = self._decided(look)
+
     def _in_order(self, kinds: Mapping[str, Sequence[Region]], piece: Piece) -> list[tuple[Region, str]]:
         found = [(region, key) for key, group in kinds.items() for region in group]
         return sorted(found, key=lambda pair: piece.position(pair[0].members[0]))
@@ -156,81 +183,77 @@ class Hunter:
     def _is_open(self, node: Node) -> bool:
         return not node.bodies and not isinstance(self.rewriter.reader.read(node), str)
 
-    def _choose(self, region: Region, count: int, share: float, rank: int, kinds: int) -> _Choice:
-        """Search one kind of region, and time what promises most."""
-        self.found.distinct += 1
-        kind = self.found.distinct
-        nothing = _Choice(kind, region.piece)
-        if self._stop or share < LEAST_SHARE:
-            return nothing
-        self.tell("searching", f"region {rank + 1} of {kinds}, {len(region.members)} nodes, {count} of its kind")
-        explored = self._explore(region, kinds - rank)
-        promising = self._promising(explored)
-        if not promising:
-            return nothing
-        return self._measured(region, count, share, kind, explored[0], promising)
-
-    def _explore(self, region: Region, kinds_left: int) -> Sequence[Candidate]:
+    def _explore(self, regions: Sequence[Region]) -> list[Sequence[Candidate]]:
         left = self.budget.search - self.found.thinking
-        if left <= 0:
-            self._stop, self.found.exhausted = True, False
-            return ()
+        if left <= 0 or not regions:
+            self._stop = self._stop or bool(regions)
+            self.found.exhausted = self.found.exhausted and not regions
+            return [() for _ in regions]
+        nodes = sum(len(region.members) for region in regions)
+        self.tell("searching", f"{len(regions)} regions of different structure, {nodes} nodes")
         started = time.monotonic()
-        until = started + max(2.0, 2 * left / max(kinds_left, 1))
-        limits = Limits(self.budget.alpha, self.budget.candidates, lambda: time.monotonic() > until)
-        explored = explore(region.piece, self.rules, self.rewriter, lambda p: self._price(p, region), limits)
+        share = max(1.0, left / len(regions))
+        tasks = [Task(r.piece, lambda p, r=r: self._price(p, r), share) for r in regions]
+        found = explore_all(tasks, self.rules, self.rewriter, self.budget.alpha, self.budget.candidates)
         self.found.thinking += time.monotonic() - started
-        self.found.candidates += explored.seen
-        self.found.exhausted = self.found.exhausted and explored.exhausted
-        return explored.candidates
+        self.found.candidates += sum(explored.seen for explored in found)
+        self.found.exhausted = self.found.exhausted and all(explored.exhausted for explored in found)
+        return [explored.candidates for explored in found]
 
-    def _promising(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """The cheapest by prediction, one for each way of getting there before a second of the same way."""
-        if not candidates:
+    def _promising(self, look: _Look) -> list[Candidate]:
+        """The cheapest by prediction that were not timed yet, one for each way of getting there before a second."""
+        if not look.candidates:
             return []
-        start, *others = candidates
-        near = [c for c in others if c.cost <= PROMISING * start.cost]
+        start, *others = look.candidates
+        prices = {c: self._price(c.piece, look.region) for c in (start, *others)}
+        bound = PROMISING * prices[start]
+        near = sorted((c for c in others if prices[c] <= bound and c not in look.times), key=lambda c: prices[c])
         first: dict[frozenset[str], Candidate] = {}
         for candidate in near:
             first.setdefault(frozenset(s.rule.name for s in candidate.steps), candidate)
         chosen = list(first.values())
-        return [*chosen, *(c for c in near if c not in chosen)][:MEASURED]
+        return [*chosen, *(c for c in near if c not in chosen)]
 
-    def _measured(
-        self, region: Region, count: int, share: float, kind: int, start: Candidate, promising: list[Candidate]
-    ) -> _Choice:
-        nothing = _Choice(kind, region.piece)
+    def _time(self, look: _Look, promising: Sequence[Candidate], most: int) -> None:
+        """Times the start and the most promising against each other."""
         left = self.budget.measure - self.found.measuring
+        if not promising:
+            return
         if left <= 0:
             self.found.exhausted = False
-            return nothing
-        seconds = min(left, max(1.0, 1.5 * share * self.budget.measure))
-        self.tell("timing regions", f"{len(promising)} candidates for {len(region.members)} nodes, {count} of its kind")
+            return
+        subjects = [look.candidates[0], *promising[:most]]
+        size = len(look.region.members)
+        self.tell("timing regions", f"{len(subjects)} graphs of {size} nodes, {look.count} of its kind")
         started = time.monotonic()
-        subjects = [self._subject(c.piece, region) for c in (start, *promising)]
-        times = self.timer.time(subjects, seconds)
+        seconds = min(left, max(0.5, look.share * self.budget.measure * most / MEASURED))
+        times = self.timer.time([self._subject(c.piece, look.region) for c in subjects], seconds)
         self.found.measuring += time.monotonic() - started
-        self.found.measured += sum(1 for t in times if t is not None)
-        for candidate, taken in zip((start, *promising), times, strict=True):
-            if taken is not None:
-                self.learner.observe(self._graph(candidate.piece, region), candidate.cost, taken)
-        self.learner.refit()
-        own = times[0]
-        if own is None:
+        for candidate, taken in zip(subjects, times, strict=True):
+            if candidate not in look.times and taken is not None:
+                self.found.measured += 1
+                self.learner.observe(self._graph(candidate.piece, look.region), candidate.cost, taken)
+            look.times[candidate] = taken
+
+    def _decided(self, look: _Look) -> _Choice:
+        """The fastest graph, if it is worth it; among equals, the one with the fewest steps."""
+        nothing = _Choice(look.kind, look.region.piece)
+        own = look.times.get(look.candidates[0]) if look.candidates else None
+        timed = {c: t for c, t in look.times.items() if t is not None and c.steps}
+        if own is None or not timed:
             return nothing
-        timed = [(t, k) for k, t in enumerate(times[1:]) if t is not None]
-        if not timed:
+        fastest = min(timed.values())
+        alike = [c for c, t in timed.items() if t <= ALIKE * fastest]
+        chosen = min(alike, key=lambda c: (len(c.steps), timed[c]))
+        if timed[chosen] > WORTH * own or not self._affordable(look.region, chosen, look.count):
             return nothing
-        fastest = min(timed)[0]
-        best, k = min(((t, k) for t, k in timed if t <= ALIKE * fastest), key=lambda p: (len(promising[p[1]].steps), p))
-        if best > WORTH * own or not self._affordable(region, promising[k], count):
-            return nothing
-        chosen = promising[k]
         for number, step in enumerate(chosen.steps):
-            self.found.costs[kind, number] = (self._price(step.before, region), self._price(step.after, region))
-        gain = Gain(kind, count, (start.cost, chosen.cost), (own, best), tuple(s.rule.name for s in chosen.steps))
-        self.found.gains.append(gain)
-        return _Choice(kind, region.piece, chosen.steps, gain.predicted, gain.measured)
+            before, after = self._price(step.before, look.region), self._price(step.after, look.region)
+            self.found.costs[look.kind, number] = (before, after)
+        predicted, measured = (look.candidates[0].cost, chosen.cost), (own, timed[chosen])
+        rules = tuple(s.rule.name for s in chosen.steps)
+        self.found.gains.append(Gain(look.kind, look.count, predicted, measured, rules))
+        return _Choice(look.kind, look.region.piece, chosen.steps)
 
     def _affordable(self, region: Region, candidate: Candidate, count: int) -> bool:
         """Whether the model may grow by what the candidate's weights take more."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
 
 from superopt.cost.cache import CostCache
 from superopt.cost.calibration import calibrate
 from superopt.cost.coefficients import PRIORS, Coefficients
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
-from superopt.errors import SuperoptError
+from superopt.errors import CannotRun, SuperoptError
 from superopt.ir.onnx.model import OPSETS
 from superopt.ir.onnx.stats import total_bytes
 from superopt.options import Options
@@ -39,32 +41,49 @@ class Hunting:
         return cls(Hunted(), searched=False, notes=(note,))
 
 
-def hunt(workshop: Workshop, trial: Trial, options: Options, tell: Tell) -> Hunting:
-    if workshop.model.opset not in OPSETS:
-        return Hunting.nothing(f"opset {workshop.model.opset} is not one that superopt knows; only tidied")
-    with ExitStack() as stack:
-        cache = None if options.costs is None else stack.enter_context(CostCache(options.costs))
-        timer = RegionTimer(trial.deployment, cache, options.seed)
-        sizes = trial.symbol_sizes()
-        predictor = Predictor(sizes, _coefficients(trial, timer, cache, tell))
+class Ground:
+    """Where rules are searched: what was measured for one search serves the next."""
+
+    def __init__(self, trial: Trial, options: Options, tell: Tell) -> None:
+        self.trial, self.options, self.tell = trial, options, tell
+        self._stack = ExitStack()
+        self._cache = None if options.costs is None else self._stack.enter_context(CostCache(options.costs))
+        self._timer = RegionTimer(trial.deployment, self._cache, options.seed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def hunt(self, workshop: Workshop, share: float = 1.0) -> Hunting:
+        """What the rules give, in a share of the time that searches have."""
+        if workshop.model.opset not in OPSETS:
+            return Hunting.nothing(f"opset {workshop.model.opset} is not one that superopt knows; only tidied")
+        try:
+            sizes = self.trial.symbol_sizes()
+            predictor = Predictor(sizes, self._coefficients)
+        except CannotRun as error:  # a model that cannot be run cannot be measured; the check will say so too
+            return Hunting.nothing(f"the rules were not searched: {error}")
+        options = self.options
         budget = Budget(
-            search=options.budget, measure=MEASURE * options.budget, candidates=options.candidates,
+            search=share * options.budget, measure=share * MEASURE * options.budget, candidates=options.candidates,
             alpha=options.alpha, growth=_growth(workshop, options),
         )  # fmt: skip
-        found, correlation = workshop.hunt(timer, predictor, sizes, budget, tell)
-    return Hunting(found, correlation, notes=tuple(found.notes))
+        found, correlation = workshop.hunt(self._timer, predictor, sizes, budget, self.tell)
+        return Hunting(found, correlation, notes=tuple(found.notes))
 
-
-def _coefficients(trial: Trial, timer: RegionTimer, cache: CostCache | None, tell: Tell) -> Coefficients:
-    """From the cost file given, or else from the user's own; where neither can be written, what is true of most."""
-    tell("calibrating", "")
-    if cache is not None:
-        return calibrate(timer, CALIBRATION)
-    try:
-        with CostCache() as own:
-            return calibrate(RegionTimer(trial.deployment, own), CALIBRATION)
-    except SuperoptError:
-        return PRIORS
+    @cached_property
+    def _coefficients(self) -> Coefficients:
+        """From the cost file given, or else from the user's own; where neither works, what is true of most devices."""
+        self.tell("calibrating", "")
+        if self._cache is not None:
+            return calibrate(self._timer, CALIBRATION)
+        try:
+            with CostCache() as own:
+                return calibrate(RegionTimer(self.trial.deployment, own), CALIBRATION)
+        except SuperoptError:
+            return PRIORS
 
 
 def _growth(workshop: Workshop, options: Options) -> int:

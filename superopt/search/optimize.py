@@ -12,13 +12,15 @@ from superopt.errors import BadOption, CannotRun
 from superopt.ir.files import Written
 from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model, facts, load, stage
+from superopt.ir.onnx.raised import raised
 from superopt.ir.onnx.save import annotate
+from superopt.ir.onnx.stats import added_operators
 from superopt.normalize import normalize
 from superopt.options import Options
-from superopt.report import CheckReport, Environment, ModelFacts, Report, TimingReport
+from superopt.report import CheckReport, Environment, ModelFacts, Portable, Report, Rewrite, TimingReport
 from superopt.rewrite.emit import Vocabulary
 from superopt.search.deployments import Deployed, metadata_of
-from superopt.search.hunting import Hunting, hunt, search_report
+from superopt.search.hunting import Ground, Hunting, search_report
 from superopt.search.rulebook import open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
 from superopt.search.trace import told
@@ -28,8 +30,9 @@ from superopt.search.workshop import Workshop
 
 Found = Callable[[ModelFacts, list[str], Environment], None]
 
-HEAT, RACE, DEPLOY = 0.15, 0.3, 0.15
-"""Shares of the budget: to choose among variants, to compare the chosen one with the original, for its options."""
+HEAT, RACE, DEPLOY, PORTABLE = 0.15, 0.3, 0.15, 0.15
+"""Shares of the budget: to choose among variants, to compare the chosen one with the original, for its options, and to
+see what standard operators alone would give."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Destination:
 class Outcome:
     written: Written
     report: Report
+    candidate: Path | None
+    """The rewritten model, returned or not; None when nothing was rewritten."""
 
 
 def optimize_model(path: Path, where: Destination, options: Options, tell: Tell, found: Found) -> Outcome:
@@ -63,37 +68,50 @@ class _Run:
         self.before = facts(self.model)
         self.trial = Trial(self.model, options, tell)
         self.growth = None if options.growth < 0 else options.growth
+        self.base = raised(self.model, options.opset) if options.opset else self.model
         found(self.before, list(self.model.external), self.trial.environment())
         self.staged = 0
 
     def outcome(self) -> Outcome:
         self.tell("rewriting", "")
-        tidied = normalize(self.model, growth_cap=self.growth)
+        tidied = normalize(self.base, growth_cap=self.growth)
         book = open_rulebook(self.options.rules)
-        cuda = self.trial.deployment.target == "cuda"
-        vocabulary = Vocabulary(contrib=self.options.allow == "contrib", cuda=cuda)
-        workshop = Workshop(self.model, tidied.graph, book, vocabulary)
-        hunting = self._hunt(workshop)
-        variant, files = self._best(variants(workshop, tidied.rewrites, hunting.found))
-        repairer = Repairer(
-            self.model, workshop, self.growth, lambda g: self.trial.check(self._stage(g).path), self.tell
-        )
-        checked = repairer.repaired(variant) if variant.is_changed else None
-        written = files.get(variant.name)
-        if checked is not None and (written is None or checked.graph is not variant.graph):
-            written = self._stage(checked.graph)
-        timing = self._time(checked, written)
-        accepted = checked is not None and _is_equal(checked) and self._accepts(timing)
-        return self._finish(checked, written, timing, accepted, repairer.workshop, hunting)
+        workshop = Workshop(self.base, tidied.graph, book, self._vocabulary(self.options.allow == "contrib"))
+        with Ground(self.trial, self.options, self.tell) as ground:
+            hunting = ground.hunt(workshop)
+            variant, files = self._best(variants(workshop, tidied.rewrites, hunting.found))
+            repairer = Repairer(self.base, workshop, self.growth, self._check, self.tell)
+            checked = repairer.repaired(variant) if variant.is_changed or self.base is not self.model else None
+            written = files.get(variant.name)
+            if checked is not None and (written is None or checked.graph is not variant.graph):
+                written = self._stage(checked.graph)
+            timing = self._time(checked, written)
+            accepted = checked is not None and _is_equal(checked) and self._accepts(timing)
+            portable = self._portable(checked, tidied.rewrites, workshop, ground) if accepted else None
+        return self._finish(checked, written, timing, accepted, repairer.workshop, hunting, portable)
+
+    def _vocabulary(self, contrib: bool) -> Vocabulary:
+        return Vocabulary(contrib=contrib, cuda=self.trial.deployment.target == "cuda")
 
     def _check(self, graph: Graph) -> CheckReport:
         return self.trial.check(self._stage(graph).path)
 
-    def _hunt(self, workshop: Workshop) -> Hunting:
-        try:
-            return hunt(workshop, self.trial, self.options, self.tell)
-        except CannotRun as error:  # a model that cannot be run cannot be measured; the check will say so too
-            return Hunting.nothing(f"the rules were not searched: {error}")
+    def _portable(
+        self, checked: Variant | None, passes: tuple[Rewrite, ...], workshop: Workshop, ground: Ground
+    ) -> Portable | None:
+        """What standard operators alone would have given, where the result has others that the original has not."""
+        extra = {} if checked is None else added_operators(self.base, checked.graph)
+        if not extra:
+            return None
+        self.tell("searching", "standard operators alone")
+        standard = Workshop(self.base, workshop.tidied, workshop.book, self._vocabulary(False))
+        hunting = ground.hunt(standard, PORTABLE)
+        variant, files = self._best(variants(standard, passes, hunting.found))
+        if not variant.is_changed:
+            return Portable(operators=extra, speedup=1.0, interval=None, note="nothing to improve: the original")
+        report = self.trial.race(load(files[variant.name].path), PORTABLE * self.options.budget)
+        note = "timed, not checked: `--allow standard` checks it" if report.status != "untimed" else report.reason
+        return Portable(operators=extra, speedup=report.speedup, interval=report.speedup_interval, note=note)
 
     def _best(self, candidates: list[Variant]) -> tuple[Variant, dict[str, Written]]:
         """The variant that runs fastest as a whole, and the files of all."""
@@ -114,7 +132,7 @@ class _Run:
     def _stage(self, graph: Graph) -> Written:
         self.staged += 1
         folder = self.where.folder / f"candidate{self.staged}"
-        return stage(self.model, graph, folder, self.where.name, self.where.data_name)
+        return stage(self.base, graph, folder, self.where.name, self.where.data_name)
 
     def _time(self, checked: Variant | None, written: Written | None) -> TimingReport:
         """Only a candidate that was found equal is worth timing."""
@@ -139,6 +157,7 @@ class _Run:
         accepted: bool,
         workshop: Workshop,
         hunting: Hunting,
+        portable: Portable | None,
     ) -> Outcome:
         if accepted and written is not None:
             deployed = self._deploy(written.path)
@@ -149,7 +168,7 @@ class _Run:
             name, data = self.where.name, self.where.data_name
             folder = self.where.folder / "original"
             result = stage(self.model, None, folder, name, data, share=self.where.share_data)
-            deployed, after = self._deploy(result.path), self.before
+            deployed, after = self._deploy(self.model.path), self.before
         trace = checked.trace if checked is not None else ()
         rules = workshop.rewrites(trace, hunting.found)
         report = Report(
@@ -165,15 +184,26 @@ class _Run:
             trace=[told(record, workshop.book.digests) for record in trace],
             left_out=list(checked.left_out) if checked is not None else [],
             deployment=None if deployed is None else deployed.report(self.where.name),
+            portable=portable,
             environment=self.trial.environment(),
             options=self.options.as_json(),
             peak_memory_bytes=peak_resident_bytes(),
             seconds=time.monotonic() - self.started,
-            notes=[*workshop.book.notes, *hunting.notes, *(checked.notes if checked is not None else ())],
+            notes=[*self._notes(accepted), *workshop.book.notes, *hunting.notes, *(checked.notes if checked else ())],
         )
-        return Outcome(result, report)
+        return Outcome(result, report, None if written is None else written.path)
 
-    def _deploy(self, path: Path) -> Deployed | None:
+    def _notes(self, accepted: bool) -> list[str]:
+        if not accepted or self.base is self.model:
+            return []
+        before, after = self.model, self.base
+        note = f"opset raised from {before.opset} to {after.opset}, as --opset asked"
+        if after.ir_version != before.ir_version:
+            note += f"; IR version from {before.ir_version} to {after.ir_version}"
+        return [note]
+
+    def _deploy(self, path: Path | None) -> Deployed | None:
+        assert path is not None
         try:
             return self.trial.deploy(path, DEPLOY * self.options.budget)
         except CannotRun:
@@ -194,7 +224,7 @@ def _refuse_lost_data(model: Model, where: Destination) -> None:
 
 
 def _verdict(candidate: Variant | None, timing: TimingReport, accepted: bool) -> str:
-    if candidate is None or candidate.check is None:
+    if candidate is None or candidate.check is None or not candidate.is_changed:
         return "0 %: nothing to improve; the original's own bytes are returned"
     if candidate.check.status == "different":
         return f"the rewritten model differs ({candidate.check.reason}); the original's own bytes are returned"

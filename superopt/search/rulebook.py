@@ -22,9 +22,12 @@ class Rulebook:
     notes: tuple[str, ...]
 
 
-def open_rulebook(files: Sequence[Path] = ()) -> Rulebook:
-    """A rule that is unproved, or was proved before an edit, is left out and noted; so is one that may lose a NaN."""
-    registry = specs.load()
+def open_rulebook(files: Sequence[Path] = (), definitions: Sequence[Path] = ()) -> Rulebook:
+    """A rule that is unproved, or was proved before an edit, is left out and noted; so is one that may lose a NaN.
+
+    `definitions`: folders of further operators.
+    """
+    registry = specs.load(*definitions)
     rules = load_rules([*rule_files(), *(rule_files(files) if files else ())])
     usable: list[Rule] = []
     notes: list[str] = []

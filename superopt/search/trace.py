@@ -5,14 +5,14 @@ A replay believes nothing: rules must be proved as they stand, and every step mu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from superopt.errors import CannotReplay
 from superopt.ir.graph import Node
 from superopt.report import TracedRegion, TracedStep
 from superopt.rewrite.piece import Piece
-from superopt.rewrite.rewriter import Rewriter, Rules, Step
+from superopt.rewrite.rewriter import Rewriter, Rules, Step, Taken
 from superopt.search.regions import Region, extract, stitch
 
 
@@ -37,19 +37,43 @@ def traced(region: Region, piece: Piece, steps: Sequence[Step], kind: int) -> Tr
     return Traced(tuple(name_of(node, piece) for node in region.members), tuple(steps), region.where, kind)
 
 
-def replay_one(piece: Piece, record: Traced, rules: Rules, rewriter: Rewriter) -> Piece:
-    """The steps of one region again; raises `CannotReplay` at the first that does not hold."""
-    region = extract(piece, _members(piece, record), record.where)
-    inner = region.piece
+def replay_one(piece: Piece, record: Traced, rules: Rules, rewriter: Rewriter, strict: bool = False) -> Piece:
+    """The steps of one region again; raises `CannotReplay` at the first that does not hold.
+
+    `strict`: each step must also be told in the words in which it would be told now.
+    """
+    members = _members(piece, record)
+    if strict and {name_of(node, piece) for node in members} != set(record.members):
+        raise CannotReplay(f"region {record.kind}: its nodes are not told by their first outputs")
+    region = extract(piece, members, record.where)
+    after = region.piece
+    for taken in replayed(region, record, rules, rewriter, piece.names, strict):
+        after = taken.after
+    return stitch(piece, region, after, piece.names).piece
+
+
+def replayed(
+    region: Region, record: Traced, rules: Rules, rewriter: Rewriter, names: Container[str], strict: bool = False
+) -> Iterator[Taken]:
+    """Each step as it is taken again in the region."""
+    piece = region.piece
     for step in record.steps:
+        place = f"{step.rule} at {record.where}{', '.join(step.results)}"
         pattern = rules.patterns.get(step.rule)
         if pattern is None:
-            raise CannotReplay(f"{step.rule}: no proved rule of this name")
-        found = rewriter.find(inner, pattern, step)
+            raise CannotReplay(f"{place}: no proved rule of this name")
+        found = rewriter.find(piece, pattern, step)
         if isinstance(found, str):
-            raise CannotReplay(f"{step.rule} at {', '.join(step.results)}: {found}")
-        inner = rewriter.take(inner, *found, piece.names).after
-    return stitch(piece, region, inner, piece.names).piece
+            raise CannotReplay(f"{place}: {found}")
+        taken = rewriter.take(piece, *found, names)
+        if strict and taken.step != step:
+            raise CannotReplay(f"{place}: it is told with the inputs {_shown(step)}, they are {_shown(taken.step)}")
+        yield taken
+        piece = taken.after
+
+
+def _shown(step: Step) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(step.inputs.items()))
 
 
 def _members(piece: Piece, record: Traced) -> list[Node]:

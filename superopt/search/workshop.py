@@ -6,23 +6,28 @@ audit a result: there is no second way that could differ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
 from superopt.errors import CannotReplay
-from superopt.ir.graph import Attribute, Graph, Label, Node, make_node
+from superopt.ir.graph import Attribute, Graph, Node, Value, make_node
 from superopt.ir.onnx import Model
+from superopt.ir.tensor import Tensor
 from superopt.normalize.builder import substitute
 from superopt.report import Rewrite
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rewriter import Rewriter, Step
 from superopt.rewrite.weights import CannotCombine, combine
 from superopt.rewrite.whole import graph_of, piece_of
+from superopt.search.bodies import bodies, graphs
 from superopt.search.hunt import Budget, Hunted, Hunter, Tell
 from superopt.search.rulebook import Rulebook
 from superopt.search.trace import Traced, replay_one
+
+Combining = Callable[[Model, Sequence[Value]], Mapping[Value, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class Workshop:
     tidied: Graph
     book: Rulebook
     vocabulary: Vocabulary
+    combining: Combining = combine
+    """How weights are combined; whoever wants to know which ones listens here."""
 
     def hunt(
         self, timer: RegionTimer, predictor: Predictor, sizes: Mapping[str, int], budget: Budget, tell: Tell
@@ -38,7 +45,7 @@ class Workshop:
         """What the rules give, and how well predictions ranked it."""
         rewriter = self._rewriter()
         hunter = Hunter(self.model, self.book.rules, rewriter, timer, predictor, sizes, budget, tell)
-        for graph, where in _graphs(self.tidied, ""):
+        for graph, where in graphs(self.tidied):
             hunter.run(piece_of(graph, rewriter.constants), where)
         return hunter.found, hunter.learner.rank_correlation
 
@@ -64,7 +71,7 @@ class Workshop:
         done: list[Traced] = []
         for record in own:
             try:
-                piece = replay_one(piece, record, self.book.rules, rewriter)
+                piece = replay_one(piece, record, self.book.rules, rewriter, strict)
             except CannotReplay as error:
                 if strict:
                     raise
@@ -72,9 +79,9 @@ class Workshop:
             else:
                 done.append(record)
         try:
-            built = graph_of(
-                piece, graph, lambda wanted: combine(self.model, wanted), self.model.ir_version >= 4, self.book.digests
-            )
+            initializers = self.model.ir_version >= 4
+            combining = partial(self.combining, self.model)
+            built = graph_of(piece, graph, combining, initializers, self.book.digests)
         except CannotCombine as error:
             if strict:
                 raise CannotReplay(f"weights cannot be combined: {error}") from None
@@ -92,7 +99,7 @@ class Workshop:
             if not before.bodies:
                 return after
             attributes: dict[str, Attribute] = dict(after.attributes)
-            for name, body, place in _bodies(graph, before, where):
+            for name, body, place in bodies(graph, before, where):
                 if any(record.where.startswith(place) for record in trace):
                     attributes[name] = self._build(body, place, trace, made, notes, strict)
             if all(attributes[name] is value for name, value in after.attributes):
@@ -119,7 +126,7 @@ class Workshop:
                 costs = hunted.costs.get((record.kind, number)) if hunted is not None else None
                 found.append(
                     Rewrite(
-                        name=step.rule, place=record.where + step.results[0], detail=_doc(self.book, step),
+                        name=step.rule, place=record.where + next(iter(step.results), ""), detail=_doc(self.book, step),
                         proof=self.book.proofs[step.rule], kind="rule", rule_digest=self.book.digests[step.rule],
                         nodes=list(record.members), results=list(step.results), region=record.kind,
                         predicted_us_before=None if costs is None else costs[0] * 1e6,
@@ -133,18 +140,3 @@ class Workshop:
 
 def _doc(book: Rulebook, step: Step) -> str:
     return book.rules.patterns[step.rule].rule.doc
-
-
-def _graphs(graph: Graph, where: str) -> list[tuple[Graph, str]]:
-    """The graph and all bodies in it, with the way there."""
-    found = [(graph, where)]
-    for node in graph.nodes:
-        for _, body, place in _bodies(graph, node, where):
-            found += _graphs(body, place)
-    return found
-
-
-def _bodies(graph: Graph, node: Node, where: str) -> list[tuple[str, Graph, str]]:
-    label = graph.labels.get(node, Label())
-    place = label.name or next((name for name in label.outputs if name), node.op)
-    return [(n, value, f"{where}{place}/{n}/") for n, value in node.attributes if isinstance(value, Graph)]

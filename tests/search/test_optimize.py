@@ -16,7 +16,7 @@ from superopt.ir.graph import Graph, Label, make_node
 from superopt.normalize import Normalized
 from superopt.options import Options
 from superopt.report import CheckReport, Interval, Rewrite, TimingReport
-from superopt.search import repair, trial
+from superopt.search import optimize, trial, variants
 from superopt.search.compare import bench_models, check_models
 from superopt.search.optimize import Destination, Outcome, optimize_model
 
@@ -79,7 +79,7 @@ def test_what_comes_back(
     verdict: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(trial.Trial, "check", lambda self, path: checked(check))
-    monkeypatch.setattr(trial.Trial, "race", lambda self, model: timing)
+    monkeypatch.setattr(trial.Trial, "race", lambda self, model, seconds: timing)
     outcome = optimized(source, accept=accept)
     assert outcome.report.returned == returned
     assert outcome.report.verdict.startswith(verdict)
@@ -92,7 +92,7 @@ def test_a_model_that_differs_whatever_is_left_out_comes_back_as_it_was(
     monkeypatch: pytest.MonkeyPatch, source: Path
 ) -> None:
     monkeypatch.setattr(trial.Trial, "check", lambda self, path: checked("different"))
-    monkeypatch.setattr(repair, "ATTEMPTS", 1)
+    monkeypatch.setattr(variants, "ATTEMPTS", 1)
     outcome = optimized(source)
     assert outcome.report.returned == "original"
     assert outcome.report.verdict.startswith("the rewritten model differs (because)")
@@ -102,7 +102,7 @@ def test_a_model_that_differs_whatever_is_left_out_comes_back_as_it_was(
 
 def test_a_wrong_pass_is_caught_by_the_real_check(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
     """Relu becomes Abs: the check says so, halving finds it, the rest is kept."""
-    honest = repair.normalize
+    honest = variants.normalize
 
     def wrong(model, *, growth_cap=None, forbid=(), limit=None):
         found = honest(model, growth_cap=growth_cap, forbid=forbid, limit=limit)
@@ -118,8 +118,9 @@ def test_a_wrong_pass_is_caught_by_the_real_check(monkeypatch: pytest.MonkeyPatc
         )  # fmt: skip
         return Normalized(broken, (*found.rewrites, Rewrite(name="relu-to-abs", place="y", proof="none")))
 
-    monkeypatch.setattr(repair, "normalize", wrong)
-    monkeypatch.setattr(trial.Trial, "race", lambda self, model: timed("faster", 1.2))
+    monkeypatch.setattr(variants, "normalize", wrong)
+    monkeypatch.setattr(optimize, "normalize", wrong)
+    monkeypatch.setattr(trial.Trial, "race", lambda self, model, seconds: timed("faster", 1.2))
     outcome = optimized(source)
     assert outcome.report.check.status == "equal"
     assert outcome.report.returned == "optimized"
@@ -132,7 +133,7 @@ def test_a_wrong_pass_is_caught_by_the_real_check(monkeypatch: pytest.MonkeyPatc
 def test_a_changed_model_keeps_everything_but_the_nodes_that_went(
     monkeypatch: pytest.MonkeyPatch, source: Path
 ) -> None:
-    monkeypatch.setattr(trial.Trial, "race", lambda self, model: timed("faster", 1.2))
+    monkeypatch.setattr(trial.Trial, "race", lambda self, model, seconds: timed("faster", 1.2))
     outcome = optimized(source, shape={"x": (5, 3)})
     assert outcome.report.check.status == "equal"
     before, after = onnx.load(source), onnx.load(outcome.written.path)
@@ -142,11 +143,14 @@ def test_a_changed_model_keeps_everything_but_the_nodes_that_went(
         assert node.doc_string == kept[node.name].doc_string
     for proto in (before, after):
         proto.graph.ClearField("node")
+    notes = [entry for entry in after.metadata_props if entry.key.startswith("superopt.")]
+    assert [entry.key for entry in notes] == ["superopt.deployment"]
+    after.metadata_props.remove(notes[0])
     assert after == before
 
 
 def test_the_same_seed_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
-    monkeypatch.setattr(trial.Trial, "race", lambda self, model: timed("faster", 1.2))
+    monkeypatch.setattr(trial.Trial, "race", lambda self, model, seconds: timed("faster", 1.2))
     first, second = (optimized(source, folder).written.path.read_bytes() for folder in ("one", "two"))
     assert first == second
     assert first != source.read_bytes()

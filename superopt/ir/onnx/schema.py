@@ -1,5 +1,5 @@
 # pyright: basic
-"""What ONNX says of an operator at an opset: which of its arguments are attributes."""
+"""What ONNX says of an operator at an opset: its attributes, and how many inputs it may have."""
 
 from __future__ import annotations
 
@@ -11,8 +11,28 @@ from onnx import defs
 @cache
 def attribute_names(op: str, domain: str, opset: int) -> frozenset[str] | None:
     """Names of the attributes; None for an operator that ONNX does not define at that opset."""
+    schema = _schema(op, domain, opset)
+    return None if schema is None else frozenset(schema.attributes)
+
+
+@cache
+def real_attributes(op: str, domain: str, opset: int) -> frozenset[str]:
+    """Names of the attributes that hold numbers with a fraction."""
+    schema = _schema(op, domain, opset)
+    real = (defs.OpSchema.AttrType.FLOAT, defs.OpSchema.AttrType.FLOATS)
+    return frozenset() if schema is None else frozenset(n for n, a in schema.attributes.items() if a.type in real)
+
+
+@cache
+def most_inputs(op: str, domain: str, opset: int) -> int | None:
+    """How many inputs the operator may have; None for one that ONNX does not define at that opset."""
+    schema = _schema(op, domain, opset)
+    return None if schema is None else schema.max_input
+
+
+def _schema(op: str, domain: str, opset: int) -> defs.OpSchema | None:
     try:
         schema = defs.get_schema(op, opset, domain)
     except defs.SchemaError:
         return None
-    return None if schema.deprecated else frozenset(schema.attributes)
+    return None if schema.deprecated else schema

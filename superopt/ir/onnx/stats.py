@@ -7,6 +7,7 @@ from collections import Counter
 
 from superopt.ir.graph import Graph
 from superopt.ir.onnx.model import Model
+from superopt.ir.onnx.small import is_standard
 from superopt.report import ModelFacts
 
 
@@ -45,3 +46,19 @@ def content_digest(model: Model) -> str:
         with open(model.folder / name, "rb") as f:
             h.update(hashlib.file_digest(f, "sha256").digest())
     return h.hexdigest()
+
+
+def added_operators(model: Model, graph: Graph) -> dict[str, int]:
+    """Operators of a rewritten graph that ONNX does not define and that the model did not have, with their counts."""
+    before = Counter(node.kind for node in model.graph.all_nodes())
+    after = Counter(node.kind for node in graph.all_nodes())
+    return {
+        kind: count
+        for kind, count in sorted(after.items())
+        if count > before[kind] and not _is_standard(kind, model.opset)
+    }
+
+
+def _is_standard(kind: str, opset: int) -> bool:
+    domain, _, op = kind.rpartition("::")
+    return not domain and is_standard("", op, opset)

@@ -1,0 +1,238 @@
+"""Was a result made as its report says? Everything is done again from the original, and nothing is believed.
+
+The passes run again, every step of the trace is matched again with rules that are proved as they stand, weights are
+combined again, and what comes out is held against the file: node by node, name by name, weight by weight. Neither clock
+nor device is needed; times, and the comparison of outputs, are left to `superopt bench` and `superopt check`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from superopt.errors import CannotReplay
+from superopt.ir.graph import Graph, Value
+from superopt.ir.onnx import Model, facts, load
+from superopt.ir.onnx.expected import first_difference
+from superopt.ir.tensor import Tensor
+from superopt.normalize import normalize
+from superopt.options import Options
+from superopt.report import AuditedRule, AuditedWeights, AuditReport, ModelFacts, Record, Report, Rewrite
+from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.weights import combine
+from superopt.search.bodies import graphs
+from superopt.search.deployments import metadata_of_options
+from superopt.search.evidence import differing_data, options_in, read_report, surroundings
+from superopt.search.rulebook import Rulebook, open_rulebook
+from superopt.search.trace import Traced, heard
+from superopt.search.weighing import Origin, Weighing
+from superopt.search.workshop import Workshop
+
+CONTRIB = "com.microsoft"
+_MEASURED = ("predicted_us_before", "predicted_us_after", "measured_us_before", "measured_us_after")
+"""What a rewrite tells of the clock: not audited."""
+
+Tell = Callable[[str, str], None]
+
+
+class _Doubt(Exception):
+    """The first thing that could not be confirmed."""
+
+
+def audit(
+    original: Path, optimized: Path, report: Path, rules: Sequence[Path], definitions: Sequence[Path], tell: Tell
+) -> AuditReport:
+    """`rules`: the user's own, besides those that ship; `definitions`: folders of operators that they use."""
+    told = read_report(report)
+    tell("loading", original.name)
+    return _Audit(load(original), load(optimized), told, options_in(told, report), rules, definitions, tell).run()
+
+
+class _Audit:
+    def __init__(
+        self,
+        original: Model,
+        optimized: Model,
+        report: Report,
+        options: Options,
+        rules: Sequence[Path],
+        definitions: Sequence[Path],
+        tell: Tell,
+    ) -> None:
+        self.original, self.optimized, self.report, self.options = original, optimized, report, options
+        self.rules, self.definitions, self.tell = rules, definitions, tell
+        self.passes: Counter[str] = Counter()
+        self.used: list[AuditedRule] = []
+        self.regions = self.steps = self.nodes = 0
+        self.weights: AuditedWeights | None = None
+        self.notes: list[str] = []
+
+    def run(self) -> AuditReport:
+        problems: list[str] = []
+        try:
+            self._confirm_file("the original", self.original, self.report.before)
+            if self.report.returned == "original":
+                self._confirm_untouched()
+            else:
+                self._confirm_rewritten()
+            self._confirm_file("the result", self.optimized, self.report.after)
+        except _Doubt as doubt:
+            problems.append(str(doubt))
+            problems += [p for p in self._other_files() if p not in problems]
+            self.notes += surroundings(self.report)
+        return AuditReport(
+            confirmed=not problems,
+            problems=problems,
+            original=str(self.original.path),
+            optimized=str(self.optimized.path),
+            returned=self.report.returned,
+            passes=dict(self.passes),
+            regions=self.regions,
+            steps=self.steps,
+            rules=self.used,
+            nodes=self.nodes,
+            weights=self.weights,
+            notes=self.notes,
+        )
+
+    def _confirm_file(self, what: str, model: Model, told: ModelFacts) -> None:
+        if model.sha256 != told.sha256:
+            raise _Doubt(_another(what, model, told))
+        difference = _differing_field(told, facts(model), but=("path",))
+        if difference:
+            raise _Doubt(f"{what}, {model.path}: the report tells of another {difference}")
+
+    def _other_files(self) -> list[str]:
+        files = (("the original", self.original, self.report.before), ("the result", self.optimized, self.report.after))
+        return [_another(what, model, told) for what, model, told in files if model.sha256 != told.sha256]
+
+    def _confirm_untouched(self) -> None:
+        """The original itself came back: its bytes, and those of its data files."""
+        if self.original.data != self.optimized.data:
+            raise _Doubt(
+                f"{self.optimized.path}: the report says that the original's own bytes were returned, these are others"
+            )
+        difference = differing_data(self.original, self.optimized)
+        if difference:
+            raise _Doubt(difference)
+        self.nodes = sum(1 for _ in self.optimized.graph.all_nodes())
+
+    def _confirm_rewritten(self) -> None:
+        if self.report.check.status != "equal":
+            raise _Doubt(f"the report returns a model whose outputs it calls {self.report.check.status}")
+        book = open_rulebook(self.rules, self.definitions)
+        self._confirm_rules(book)
+        self._confirm_vocabulary()
+        self.tell("tidying again", "")
+        growth = None if self.options.growth < 0 else self.options.growth
+        tidied = normalize(self.original, growth_cap=growth, forbid=set(self.report.left_out))
+        combined: set[Tensor] = set()
+
+        def combining(model: Model, wanted: Sequence[Value]) -> Mapping[Value, Tensor]:
+            found = combine(model, wanted)
+            combined.update(found.values())
+            return found
+
+        cuda = self.report.environment.target == "cuda"
+        vocabulary = Vocabulary(contrib=self.options.allow == "contrib", cuda=cuda)
+        workshop = Workshop(self.original, tidied.graph, book, vocabulary, combining)
+        trace = [heard(record) for record in self.report.trace]
+        self._confirm_rewrites([*tidied.rewrites, *workshop.rewrites(trace)])
+        self.passes = Counter(rewrite.name for rewrite in tidied.rewrites)
+        graph = self._replayed(workshop, trace)
+        self.tell("comparing", "")
+        origins = _origins(self.original.graph, tidied.graph, graph, combined)
+        weighing = Weighing(lambda tensor: origins.get(tensor, "original"))
+        metadata = {} if self.report.deployment is None else metadata_of_options(self.report.deployment.options)
+        difference = first_difference(self.original, graph, metadata, self.optimized, weighing.judge)
+        self.weights = weighing.report
+        if difference:
+            raise _Doubt(f"{self.optimized.path}: {difference}")
+        self.nodes = sum(1 for _ in self.optimized.graph.all_nodes())
+
+    def _confirm_rules(self, book: Rulebook) -> None:
+        """Each rule of the trace is proved as it stands, and is the one that the report means."""
+        counts = Counter((step.rule, step.digest) for record in self.report.trace for step in record.steps)
+        for (name, digest), count in counts.items():
+            if name not in book.digests:
+                raise _Doubt(self._unusable(name, book))
+            if digest != book.digests[name]:
+                raise _Doubt(f"rule {name}: the report used digest {digest}, as it stands it has {book.digests[name]}")
+            self.used.append(AuditedRule(name=name, digest=digest, proof=book.proofs[name], steps=count))
+
+    def _unusable(self, name: str, book: Rulebook) -> str:
+        noted = next((note for note in book.notes if note.startswith(f"rule {name} ")), "")
+        if noted:
+            return noted
+        own = ", ".join(map(str, self.options.rules)) if not self.rules else ""
+        hint = f"; the report used rules of {own} besides: give them with --rules" if own else ""
+        return f"there is no proved rule {name}{hint}"
+
+    def _confirm_vocabulary(self) -> None:
+        before = {node.kind for node in self.original.graph.all_nodes()}
+        added = Counter(
+            n.kind for n in self.optimized.graph.all_nodes() if n.domain == CONTRIB and n.kind not in before
+        )
+        if not added:
+            return
+        told = ", ".join(f"{count} × {kind}" for kind, count in added.items())
+        if self.options.allow == "standard":
+            raise _Doubt(f"{self.optimized.path}: standard operators alone were allowed, there are {told}")
+        self.notes.append(f"operators of onnxruntime that the original does not have: {told}")
+
+    def _confirm_rewrites(self, expected: Sequence[Rewrite]) -> None:
+        told = [rewrite.model_copy(update=dict.fromkeys(_MEASURED)) for rewrite in self.report.rewrites]
+        for number, (a, b) in enumerate(zip(expected, told, strict=False), 1):
+            difference = _differing_field(a, b)
+            if difference:
+                raise _Doubt(f"rewrite {number} of the report, {b.name} at {b.place}: another {difference}")
+        if len(expected) > len(told):
+            first = expected[len(told)]
+            raise _Doubt(f"the report leaves out a rewrite: {first.name} at {first.place}")
+        if len(told) > len(expected):
+            first = told[len(expected)]
+            raise _Doubt(f"the report tells of a rewrite that was not made: {first.name} at {first.place}")
+
+    def _replayed(self, workshop: Workshop, trace: list[Traced]) -> Graph:
+        self.tell("replaying", f"{len(trace)} regions")
+        try:
+            graph, made, _ = workshop.build(trace, strict=True)
+        except CannotReplay as error:
+            raise _Doubt(f"a step cannot be made again: {error}") from None
+        if made != trace:
+            lost = next((record for record in trace if record not in made), trace[0])
+            raise _Doubt(f"region {lost.kind}: there is no body {lost.where!r}, or it is told in another order")
+        nodes = sum(1 for _ in graph.all_nodes())
+        if nodes != self.report.candidate_nodes:
+            raise _Doubt(f"the trace gives {nodes} nodes, the report says {self.report.candidate_nodes}")
+        self.regions, self.steps = len(trace), sum(len(record.steps) for record in trace)
+        return graph
+
+
+def _another(what: str, model: Model, told: ModelFacts) -> str:
+    return f"{model.path}: is not {what} that the report is about: its sha256 is {model.sha256}, there {told.sha256}"
+
+
+def _differing_field(expected: Record, found: Record, but: tuple[str, ...] = ()) -> str:
+    for name in type(expected).model_fields:
+        a, b = getattr(expected, name), getattr(found, name)
+        if name not in but and a != b:
+            return f"{name}: expected {a!r}, found {b!r}"
+    return ""
+
+
+def _origins(original: Graph, tidied: Graph, final: Graph, combined: set[Tensor]) -> dict[Tensor, Origin]:
+    """Where each tensor of the final graph comes from."""
+    found: dict[Tensor, Origin] = dict.fromkeys(_tensors(final), "written")
+    found.update(dict.fromkeys(combined, "combined"))
+    found.update(dict.fromkeys(_tensors(tidied), "folded"))
+    found.update(dict.fromkeys(_tensors(original), "original"))
+    return found
+
+
+def _tensors(top: Graph) -> Iterator[Tensor]:
+    for graph, _ in graphs(top):
+        yield from (constant.tensor for constant in graph.constants)
+        for node in graph.nodes:
+            yield from (value for _, value in node.attributes if isinstance(value, Tensor))

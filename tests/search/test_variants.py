@@ -1,0 +1,121 @@
+"""A wrong pass is found by halving the journal, a wrong rewrite by halving the trace; both are left out and named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import pytest
+
+from superopt.ir.graph import Graph
+from superopt.ir.onnx import Model
+from superopt.normalize import Normalized
+from superopt.report import CheckReport, Rewrite
+from superopt.rewrite.rewriter import Step
+from superopt.search import variants
+from superopt.search.trace import Traced
+from superopt.search.variants import ATTEMPTS, Repairer, Variant
+
+pytestmark = pytest.mark.unit
+
+MODEL: Model = None  # pyright: ignore[reportAssignmentType]  # the passes below look at no model
+
+
+class Passes:
+    """Stand in for `normalize`: a list of rewrites, some of them wrong. The graph's name lists what was made."""
+
+    def __init__(self, names: str, wrong: str) -> None:
+        self.names, self.wrong, self.checks = names, wrong, 0
+
+    def normalize(
+        self,
+        model: Model,
+        *,
+        growth_cap: int | None = None,
+        forbid: Collection[tuple[str, str]] = (),
+        limit: int | None = None,
+    ) -> Normalized:
+        made = [n for n in self.names if (f"rule-{n}", f"node-{n}") not in forbid][:limit]
+        rewrites = tuple(Rewrite(name=f"rule-{n}", place=f"node-{n}", proof="none") for n in made)
+        return Normalized(Graph((), (), (), (), (), name="".join(made)), rewrites)
+
+    def check(self, graph: Graph) -> CheckReport:
+        self.checks += 1
+        differs = bool(set(graph.name) & set(self.wrong))
+        status = "different" if differs else "equal"
+        return CheckReport(status=status, reason="y is off" if differs else "", runs=1, inputs=[], outputs=[])
+
+
+class Shop:
+    """Stand in for `Workshop`: a region's rewrite is a letter of the graph's name; leaving one out changes no other."""
+
+    def __init__(self, tidied: Graph) -> None:
+        self.tidied = tidied
+        self.book = self.vocabulary = None
+
+    def build(self, trace: Sequence[Traced]) -> tuple[Graph, list[Traced], list[str]]:
+        name = self.tidied.name + "".join(record.members[0] for record in trace)
+        return Graph((), (), (), (), (), name=name), list(trace), []
+
+
+def repaired(monkeypatch: pytest.MonkeyPatch, passes: Passes, regions: str = "") -> Variant:
+    monkeypatch.setattr(variants, "normalize", passes.normalize)
+    monkeypatch.setattr(variants, "Workshop", lambda model, tidied, book, vocabulary: Shop(tidied))
+    tidied = passes.normalize(MODEL)
+    trace = tuple(
+        Traced((letter,), (Step(f"rule-{letter}", (letter,), {}),), kind=k) for k, letter in enumerate(regions)
+    )
+    shop = Shop(tidied.graph)
+    graph, _, _ = shop.build(trace)
+    repairer = Repairer(MODEL, shop, None, passes.check, lambda stage, detail: None)  # pyright: ignore[reportArgumentType]
+    return repairer.repaired(Variant("all", graph, tidied.rewrites, trace))
+
+
+def test_a_right_candidate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = Passes("abcdef", "")
+    found = repaired(monkeypatch, passes, "XYZ")
+    assert (found.graph.name, found.notes, passes.checks) == ("abcdefXYZ", (), 1)
+
+
+@pytest.mark.parametrize("wrong", ["a", "d", "h", "ah", "bcd"])
+def test_guilty_passes_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    found = repaired(monkeypatch, Passes("abcdefgh", wrong), "XY")
+    assert found.check is not None
+    assert found.check.status == "equal"
+    assert found.graph.name == "".join(n for n in "abcdefgh" if n not in wrong) + "XY"
+    assert found.left_out == tuple((f"rule-{n}", f"node-{n}") for n in sorted(wrong))
+    assert sorted(found.notes) == [
+        f"rule-{n} at node-{n} changed the outputs and was left out: y is off" for n in sorted(wrong)
+    ]
+
+
+@pytest.mark.parametrize("wrong", ["U", "Z", "VX"])
+def test_guilty_rewrites_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    found = repaired(monkeypatch, Passes("ab", wrong), "UVWXYZ")
+    assert found.check is not None
+    assert found.check.status == "equal"
+    assert found.graph.name == "ab" + "".join(n for n in "UVWXYZ" if n not in wrong)
+    assert len(found.notes) == len(wrong)
+    assert all("changed the outputs, left out: y is off" in note for note in found.notes)
+
+
+def test_passes_and_rewrites_may_both_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = repaired(monkeypatch, Passes("abc", "bY"), "XYZ")
+    assert (found.graph.name, found.check and found.check.status) == ("acXZ", "equal")
+
+
+def test_halving_asks_few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = "".join(map(chr, range(0x4E00, 0x4E00 + 500)))
+    passes = Passes(names, names[321])
+    repaired(monkeypatch, passes)
+    assert passes.checks <= 2 + 9
+
+
+def test_when_the_only_pass_is_wrong_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not repaired(monkeypatch, Passes("a", "a")).is_changed
+
+
+def test_repair_gives_up_and_says_different(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = repaired(monkeypatch, Passes("abcdefghij", "abcdefghij"))
+    assert found.check is not None
+    assert found.check.status == "different"
+    assert len(found.notes) == ATTEMPTS
