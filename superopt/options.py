@@ -50,7 +50,7 @@ class Options:
     )
     rules: tuple[Path, ...] = option((), "a file or folder of proved rules to use besides those that ship", "FILE")
     opset: int = option(0, "opset that the result may be raised to; 0 = the model's own", "N")
-    candidates: int = option(1000, "graphs that the search may look at for each region", "N")
+    candidates: int = option(400, "graphs that the search may look at for each region", "N")
     seed: int = option(0, "seed of every random choice", "N")
     shape: Mapping[str, tuple[int, ...]] = option(
         {}, "concrete shape of an input for checking and measuring; the returned model stays dynamic", "NAME=D0,D1,…"

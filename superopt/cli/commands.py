@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from superopt.cli.audit_command import run_audit
 from superopt.cli.diff_command import run_diff
 from superopt.cli.live import Live
 from superopt.cli.parser import options_of
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         from superopt.cli.rule_commands import run_ops, run_rules  # operators are loaded for these alone
 
         return run_ops(arguments) if arguments.command == "ops" else run_rules(arguments, console)
-    commands = {"optimize": _optimize, "check": _check, "bench": _bench, "diff": _diff}
+    commands = {"optimize": _optimize, "check": _check, "bench": _bench, "diff": _diff, "audit": _audit}
     return commands[arguments.command](arguments, options_of(arguments), console)
 
 
@@ -82,6 +83,12 @@ def _diff(arguments: argparse.Namespace, options: Options, console: Console) -> 
     return 0 if report.same else 1
 
 
+def _audit(arguments: argparse.Namespace, options: Options, console: Console) -> int:
+    report = run_audit(arguments, options, console)
+    _emit(report, arguments)
+    return 0 if report.confirmed else 1
+
+
 def _limits(options: Options) -> Limits:
     return Limits(options.time_limit, options.memory_limit << 20 or default_memory_limit())
 
@@ -89,7 +96,7 @@ def _limits(options: Options) -> Limits:
 def _refuse_bad_report(arguments: argparse.Namespace) -> None:
     """Before the work, not after it; and never over a model, nor one over the other."""
     given = vars(arguments)
-    others = [given.get(name) for name in ("model", "other", "output", "inputs", "costs")]
+    others = [given.get(name) for name in ("model", "other", "audited", "output", "inputs", "costs")]
     for name, what in (("report", "the report"), ("html", "the page")):
         wanted: Path | None = given.get(name)
         if wanted is None:

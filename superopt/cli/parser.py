@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from superopt.cli.rule_parser import add_rule_commands
+from superopt.cli.rule_parser import add_rule_commands, add_specs
 from superopt.errors import BadOption
 from superopt.options import Options, parse_dim, parse_shape
 from superopt.version import __version__
@@ -78,6 +78,14 @@ def build_parser() -> argparse.ArgumentParser:
     diff.add_argument("--html", type=_path, metavar="D.html", help="write one page with both graphs side by side")
     _add_options(diff, ("time_limit", "memory_limit"))
     _add_printing(diff)
+
+    audit = _command(commands, "audit", "was a result made as its report says? 0 confirmed, 1 not, 2 bad input")
+    audit.add_argument("model", type=_path, metavar="ORIGINAL.onnx")
+    audit.add_argument("other", type=_path, metavar="OPTIMIZED.onnx")
+    audit.add_argument("audited", type=_path, metavar="REPORT.json", help="as written by optimize --report")
+    _add_options(audit, ("rules", "time_limit", "memory_limit"))
+    add_specs(audit)
+    _add_printing(audit)
 
     add_rule_commands(commands)
     schema = _command(commands, "schema", "print the JSON Schema of the report")

@@ -35,7 +35,7 @@ def add_rule_commands(commands: Any) -> None:
     show = _action(actions, "show", "one operator's definition")
     show.add_argument("name", metavar="NAME", help="as in Conv or com.microsoft::FusedConv")
     for one in (listing, show):
-        _add_specs(one)
+        add_specs(one)
 
 
 def _action(actions: Any, name: str, help: str) -> argparse.ArgumentParser:
@@ -46,10 +46,10 @@ def _action(actions: Any, name: str, help: str) -> argparse.ArgumentParser:
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="rule files or folders (default: shipped)")
-    _add_specs(parser)
+    add_specs(parser)
 
 
-def _add_specs(parser: argparse.ArgumentParser) -> None:
+def add_specs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--specs", type=Path, action="append", default=[], metavar="DIR", help="folder of further operator definitions"
     )

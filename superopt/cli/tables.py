@@ -27,15 +27,15 @@ def show_report(console: Console, report: Report) -> None:
     table.add_row("latency", latency(report.timing.before), latency(after))
     console.print(table)
     for name, count in Counter(r.name for r in report.rewrites).most_common():
-        _say(console, f"  {count:5d} × {name}")
-    _say(console, f"check: {check_line(report.check)}")
-    _say(console, f"timed: {timing_line(report)}")
+        say(console, f"  {count:5d} × {name}")
+    say(console, f"check: {check_line(report.check)}")
+    say(console, f"timed: {timing_line(report)}")
     for note in (*report.check.notes, *report.notes):
-        _say(console, f"note: {note}")
-    _say(console, report.verdict, style="bold")
+        say(console, f"note: {note}")
+    say(console, report.verdict, style="bold")
 
 
-def _say(console: Console, text: str, style: str | None = None) -> None:
+def say(console: Console, text: str, style: str | None = None) -> None:
     """One line, whatever its length: a terminal folds it, a file keeps it whole."""
     console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
@@ -64,8 +64,8 @@ def show_check(console: Console, report: CheckReport) -> None:
             table.add_row(*map(escape, row), "yes" if o.equal else "NO")
         console.print(table)
     for note in report.notes:
-        _say(console, f"note: {note}")
-    _say(console, check_line(report), style="bold")
+        say(console, f"note: {note}")
+    say(console, check_line(report), style="bold")
 
 
 def show_bench(console: Console, report: BenchReport) -> None:

@@ -213,7 +213,7 @@ class CostCache:
         except (sqlite3.Error, OSError) as error:
             raise BadOption(f"{self.file}: cannot be used as a cost file: {error}") from error
         except ValidationError as error:
-            raise BadOption(f"{self.file}: holds an entry that is no comparison of superopt") from error
+            raise BadOption(f"{self.file}: holds an entry that is no comparison of superopt, nor a time") from error
 
 
 _KEYS = TypeAdapter(CostKey)

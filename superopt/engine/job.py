@@ -50,7 +50,16 @@ class PageJob(Record):
     options: dict[str, Any]
 
 
-AnyJob: TypeAlias = OptimizeJob | CheckJob | BenchJob | DiffJob | PageJob
+class AuditJob(Record):
+    kind: Literal["audit"] = "audit"
+    original: Path
+    optimized: Path
+    audited: Path = Field(description="the report")
+    specs: list[Path] = Field(description="folders of further operator definitions")
+    options: dict[str, Any]
+
+
+AnyJob: TypeAlias = OptimizeJob | CheckJob | BenchJob | DiffJob | PageJob | AuditJob
 Job = Annotated[AnyJob, Field(discriminator="kind")]
 JOB: TypeAdapter[AnyJob] = TypeAdapter(Job)
 

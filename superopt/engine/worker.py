@@ -9,11 +9,24 @@ import sys
 from collections.abc import Callable
 from typing import IO
 
-from superopt.engine.job import JOB, AnyJob, CheckJob, DiffJob, Done, Failed, Known, OptimizeJob, PageJob, Stage
+from superopt.engine.job import (
+    JOB,
+    AnyJob,
+    AuditJob,
+    CheckJob,
+    DiffJob,
+    Done,
+    Failed,
+    Known,
+    OptimizeJob,
+    PageJob,
+    Stage,
+)
 from superopt.errors import SuperoptError
 from superopt.options import from_json
 from superopt.report import Report
 from superopt.runtime.heap import map_large_blocks
+from superopt.search.audit import audit
 from superopt.search.compare import bench_models, check_models
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.page import diff_models, write_page
@@ -57,6 +70,9 @@ def _work(job: AnyJob, send: Callable[[Stage | Known], None]) -> Done:
         )  # fmt: skip
     if isinstance(job, CheckJob):
         return Done(report=check_models(job.original, job.candidate, options, tell).model_dump(mode="json"))
+    if isinstance(job, AuditJob):
+        found = audit(job.original, job.optimized, job.audited, options.rules, job.specs, tell)
+        return Done(report=found.model_dump(mode="json"))
     if isinstance(job, DiffJob):
         return Done(report=diff_models(job.before, job.after, job.html, tell).model_dump(mode="json"))
     if isinstance(job, PageJob):

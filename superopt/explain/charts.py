@@ -10,6 +10,9 @@ from superopt.explain.markup import Markup, element, shorten
 from superopt.report import Profile, Report
 
 MOST_ROWS = 18
+LEAST = 0.05
+"""Microseconds below which a number would be shown as nothing."""
+
 FINE = 1000
 """Steps of the scale that bars are drawn on."""
 
@@ -63,6 +66,8 @@ def _row(name: str, note: str, low: float, high: float, top: float, value: str, 
 
 
 def _signed(value: float) -> str:
+    if abs(value) < LEAST:
+        return "0 µs"
     return f"{'−' if value < 0 else '+'}{microseconds(abs(value))}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -85,14 +85,22 @@ class Bindings:
             return self
         return self._with(demands=(*self.demands, demand))
 
-    def with_shape(self, given: Given, shape: tuple[Index, ...]) -> Bindings:
-        blocks = [d for d in given.dims if isinstance(d, Block)]
+    def with_shape(self, given: Given, shape: tuple[Index, ...]) -> Iterator[Bindings]:
+        """With a tensor's shape; one for each way to share out its axes where two blocks take them."""
+        blocks = [d.name for d in given.dims if isinstance(d, Block)]
         fixed = len(given.dims) - len(blocks)
-        known = sum(self.names[f"|{b.name}|"] for b in blocks if f"|{b.name}|" in self.names)
-        open_blocks = [b for b in blocks if f"|{b.name}|" not in self.names]
+        known = sum(self.names[f"|{b}|"] for b in blocks if f"|{b}|" in self.names)
+        open_blocks = list(dict.fromkeys(b for b in blocks if f"|{b}|" not in self.names))
         left = len(shape) - fixed - known
-        if left < 0 or (not open_blocks and left) or len({b.name for b in open_blocks}) > 1:
+        if left < 0 or (not open_blocks and left) or len(open_blocks) > 2:
             raise Conflict(f"{given.name} has {len(shape)} axes, expected [{', '.join(map(str, given.dims))}]")
+        if len(open_blocks) < 2:
+            yield self._with_axes(given, shape, left)
+            return
+        for rank in range(left + 1):
+            yield self.with_name(f"|{open_blocks[0]}|", rank)._with_axes(given, shape, left - rank)
+
+    def _with_axes(self, given: Given, shape: tuple[Index, ...], left: int) -> Bindings:
         bound, position = self, 0
         for dim in given.dims:
             if isinstance(dim, Block):

@@ -195,7 +195,7 @@ class Matcher:
             if isinstance(reference, Scalar):
                 yield self._number(reference, value, bound)
             else:
-                yield self._input(pattern.given[reference.name], value, bound)
+                yield from self._input(pattern.given[reference.name], value, bound)
         except (Conflict, ZeroDivisionError) as conflict:
             self._note(bound, str(conflict))
 
@@ -213,11 +213,12 @@ class Matcher:
             f"expected the number {expression}, found {fill:g}",
         )
 
-    def _input(self, given: Given, value: Value, bound: Bindings) -> Bindings:
+    def _input(self, given: Given, value: Value, bound: Bindings) -> Iterator[Bindings]:
         if given.name in bound.inputs:
             if bound.inputs[given.name] != value:
                 raise Conflict(f"{given.name} stands for two different values")
-            return bound
+            yield bound
+            return
         dtype = dtype_of(value)
         if given.kind == "bool":
             if dtype is not DType.BOOL:
@@ -230,8 +231,8 @@ class Matcher:
         seen = shape
         if self.constants.is_weight(value):
             seen = _coerced(shape, given)
-        bound = bound.with_shape(given, seen)
-        return bound.with_input(given.name, value, seen if seen != shape else None)
+        for shaped in bound.with_shape(given, seen):
+            yield shaped.with_input(given.name, value, seen if seen != shape else None)
 
     def _verified(self, pattern: Pattern, bound: Bindings) -> Match | None:
         """The match, after the rule's own program has agreed with what was bound."""

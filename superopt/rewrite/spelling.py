@@ -71,7 +71,7 @@ def narrowed(arguments: Mapping[str, Any], written: Container[str]) -> Mapping[s
     if "axes" not in written or "axes" not in arguments or not isinstance(pads, list):
         return arguments
     rank = len(pads) // 2
-    axes = [k for k in range(rank) if pads[k] or pads[rank + k]] or list(range(min(rank, 1)))
+    axes = [k for k in range(rank) if pads[k] or pads[rank + k]] or [rank // 2][:rank]
     return {**arguments, "pads": [pads[side + k] for side in (0, rank) for k in axes], "axes": axes}
 
 

@@ -15,6 +15,8 @@ from superopt.errors import CannotReplay
 from superopt.ir.graph import Graph, Value
 from superopt.ir.onnx import Model, facts, load
 from superopt.ir.onnx.expected import first_difference
+from superopt.ir.onnx.raised import raised
+from superopt.ir.onnx.stats import added_operators
 from superopt.ir.tensor import Tensor
 from superopt.normalize import normalize
 from superopt.options import Options
@@ -29,7 +31,6 @@ from superopt.search.trace import Traced, heard
 from superopt.search.weighing import Origin, Weighing
 from superopt.search.workshop import Workshop
 
-CONTRIB = "com.microsoft"
 _MEASURED = ("predicted_us_before", "predicted_us_after", "measured_us_before", "measured_us_after")
 """What a rewrite tells of the clock: not audited."""
 
@@ -123,10 +124,11 @@ class _Audit:
             raise _Doubt(f"the report returns a model whose outputs it calls {self.report.check.status}")
         book = open_rulebook(self.rules, self.definitions)
         self._confirm_rules(book)
-        self._confirm_vocabulary()
+        base = self._base()
+        self._confirm_vocabulary(base)
         self.tell("tidying again", "")
         growth = None if self.options.growth < 0 else self.options.growth
-        tidied = normalize(self.original, growth_cap=growth, forbid=set(self.report.left_out))
+        tidied = normalize(base, growth_cap=growth, forbid=set(self.report.left_out))
         combined: set[Tensor] = set()
 
         def combining(model: Model, wanted: Sequence[Value]) -> Mapping[Value, Tensor]:
@@ -136,16 +138,25 @@ class _Audit:
 
         cuda = self.report.environment.target == "cuda"
         vocabulary = Vocabulary(contrib=self.options.allow == "contrib", cuda=cuda)
-        workshop = Workshop(self.original, tidied.graph, book, vocabulary, combining)
+        workshop = Workshop(base, tidied.graph, book, vocabulary, combining)
         trace = [heard(record) for record in self.report.trace]
         self._confirm_rewrites([*tidied.rewrites, *workshop.rewrites(trace)])
         self.passes = Counter(rewrite.name for rewrite in tidied.rewrites)
         graph = self._replayed(workshop, trace)
+        self._confirm_result(base, graph, _origins(base.graph, tidied.graph, graph, combined))
+
+    def _base(self) -> Model:
+        """What the rewrites began with: the original, or what onnx makes of it at a newer opset."""
+        if not self.options.opset or self.options.opset == self.original.opset:
+            return self.original
+        self.notes.append(f"the opset was raised to {self.options.opset} by onnx's own converter, which is not proved")
+        return raised(self.original, self.options.opset)
+
+    def _confirm_result(self, base: Model, graph: Graph, origins: Mapping[Tensor, Origin]) -> None:
         self.tell("comparing", "")
-        origins = _origins(self.original.graph, tidied.graph, graph, combined)
         weighing = Weighing(lambda tensor: origins.get(tensor, "original"))
         metadata = {} if self.report.deployment is None else metadata_of_options(self.report.deployment.options)
-        difference = first_difference(self.original, graph, metadata, self.optimized, weighing.judge)
+        difference = first_difference(base, graph, metadata, self.optimized, weighing.judge)
         self.weights = weighing.report
         if difference:
             raise _Doubt(f"{self.optimized.path}: {difference}")
@@ -169,17 +180,14 @@ class _Audit:
         hint = f"; the report used rules of {own} besides: give them with --rules" if own else ""
         return f"there is no proved rule {name}{hint}"
 
-    def _confirm_vocabulary(self) -> None:
-        before = {node.kind for node in self.original.graph.all_nodes()}
-        added = Counter(
-            n.kind for n in self.optimized.graph.all_nodes() if n.domain == CONTRIB and n.kind not in before
-        )
+    def _confirm_vocabulary(self, base: Model) -> None:
+        added = added_operators(base, self.optimized.graph)
         if not added:
             return
         told = ", ".join(f"{count} × {kind}" for kind, count in added.items())
         if self.options.allow == "standard":
             raise _Doubt(f"{self.optimized.path}: standard operators alone were allowed, there are {told}")
-        self.notes.append(f"operators of onnxruntime that the original does not have: {told}")
+        self.notes.append(f"operators that ONNX does not define and the original does not have: {told}")
 
     def _confirm_rewrites(self, expected: Sequence[Rewrite]) -> None:
         told = [rewrite.model_copy(update=dict.fromkeys(_MEASURED)) for rewrite in self.report.rewrites]

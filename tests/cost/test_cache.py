@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from superopt.cost.cache import CostCache, CostKey, Input, default_cost_file
+from superopt.cost.cache import CostCache, CostKey, Input, RegionKey, RegionTime, default_cost_file
 from superopt.cost.result import Comparison, PairTiming, SubjectTiming
 from superopt.errors import BadOption
 from superopt.report import Interval, Latency
@@ -20,6 +20,9 @@ KEY = CostKey(
     driver="",
     runtime="1.31.1",
 )
+
+
+REGION = RegionKey("3f7a :17", "cpu threads=2", "Big Core", "", "1.31.1", method=1)
 
 
 def comparison(speedup: float = 1.25) -> Comparison:
@@ -102,8 +105,52 @@ def test_another_version_is_refused(tmp_path: Path):
     with sqlite3.connect(tmp_path / "c") as database:
         database.execute("pragma user_version = 7")
     database.close()
-    with pytest.raises(BadOption, match="expected cost file version 1, found 7"):
+    with pytest.raises(BadOption, match="expected cost file version 2 or older, found 7"):
         CostCache(tmp_path / "c")
+
+
+def test_a_file_of_version_1_keeps_its_comparisons_and_learns_about_regions(tmp_path: Path):
+    with CostCache(tmp_path / "c") as cache:
+        cache.put(KEY, comparison())
+    with sqlite3.connect(tmp_path / "c") as database:
+        database.execute("drop table regions")
+        database.execute("pragma user_version = 1")
+    database.close()
+    with CostCache(tmp_path / "c") as cache:
+        assert cache.get(KEY) == comparison()
+        assert cache.get_region(REGION) is None
+        cache.put_region(REGION, RegionTime(0.25))
+    with CostCache(tmp_path / "c") as cache:
+        assert cache.get_region(REGION) == RegionTime(0.25)
+
+
+@pytest.mark.parametrize("found", [RegionTime(1.25e-4), RegionTime(None, "onnxruntime cannot open the model")])
+def test_the_time_of_a_region_comes_back_and_the_first_answer_stays(tmp_path: Path, found: RegionTime):
+    with CostCache(tmp_path / "c") as cache:
+        cache.put_region(REGION, found)
+        cache.put_region(REGION, RegionTime(9.0))
+    with CostCache(tmp_path / "c") as cache:
+        assert cache.get_region(REGION) == found
+        cache.clear()
+        assert cache.get_region(REGION) is None
+
+
+@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(RegionKey)])
+def test_every_field_of_a_regions_key_matters(tmp_path: Path, field: str):
+    changed = REGION.method + 1 if field == "method" else "other"
+    with CostCache(tmp_path / "c") as cache:
+        cache.put_region(REGION, RegionTime(0.25))
+        assert cache.get_region(dataclasses.replace(REGION, **{field: changed})) is None
+
+
+def test_a_regions_time_that_was_tampered_with_is_an_error_not_a_number(tmp_path: Path):
+    with CostCache(tmp_path / "c") as cache:
+        cache.put_region(REGION, RegionTime(0.25))
+    with sqlite3.connect(tmp_path / "c") as database:
+        database.execute("update regions set seconds = 'soon'")
+    database.close()
+    with CostCache(tmp_path / "c") as cache, pytest.raises(BadOption, match="no comparison of superopt"):
+        cache.get_region(REGION)
 
 
 def test_a_folder_is_refused(tmp_path: Path):

@@ -18,14 +18,16 @@ from superopt.report import (
     TimingReport,
 )
 
-VOID = {"meta", "rect", "path"}
+VOID = {"meta", "rect", "path", "img"}
 
 
 class Page(HTMLParser):
-    """Elements, attributes and text; fails where an element is closed that is not open."""
+    """Elements, attributes and text; a strict one fails where an element is closed that is not open."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, strict: bool = True) -> None:
         super().__init__()
+        self.titles: list[str] = []
+        self._strict = strict
         self.tags: Counter[str] = Counter()
         self.attributes: list[tuple[str, str, str]] = []
         self.texts: list[str] = []
@@ -34,7 +36,7 @@ class Page(HTMLParser):
         self._open: list[str] = []
         self.feed(text)
         self.close()
-        assert not self._open
+        assert not self._open or not strict
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags[tag] += 1
@@ -47,11 +49,14 @@ class Page(HTMLParser):
         self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self._open
-        assert self._open.pop() == tag
+        assert not self._strict or self._open[-1] == tag
+        while self._open and self._open.pop() != tag:
+            pass
 
     def handle_data(self, data: str) -> None:
         inside = self._open[-1] if self._open else ""
+        if inside == "title" and len(self._open) == 3:
+            self.titles.append(data)
         (self.scripts if inside == "script" else self.styles if inside == "style" else self.texts).append(data)
 
     @property

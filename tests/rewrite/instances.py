@@ -26,7 +26,7 @@ from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks,
 from superopt.rewrite.rule import Call, Number, Operand, Rule
 
 IR_VERSION = 8
-TRIES = 60
+TRIES = 200
 MOST_ELEMENTS = 1 << 14
 
 
@@ -342,9 +342,9 @@ def instance(
 def _model(
     rule: Rule, writer: _Writer, infos: list[onnx.ValueInfoProto], left: Mapping[str, Tensor]
 ) -> onnx.ModelProto:
-    names = [writer.names[id(left[name])] for name in rule.results]
+    ranks = {writer.names[id(left[name])]: left[name].rank for name in rule.results}
     code = helper.np_dtype_to_tensor_dtype(np.dtype(writer.spelling.dtype))
-    outputs = [helper.make_tensor_value_info(name, code, None) for name in dict.fromkeys(names)]
+    outputs = [helper.make_tensor_value_info(name, code, [None] * rank) for name, rank in ranks.items()]
     graph = helper.make_graph(writer.nodes, rule.name, infos, outputs, writer.initializers)
     domains = {"": writer.opset, **{d: 1 for d in sorted(writer.domains) if d}}
     imports = [helper.make_opsetid(d, v) for d, v in domains.items()]

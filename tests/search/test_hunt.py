@@ -1,0 +1,163 @@
+# pyright: basic
+"""The search on whole graphs, with a clock that counts nodes: what is found, reused, refused and told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from superopt.cost.predict import Predictor
+from superopt.cost.regions import RegionSubject
+from superopt.ir.onnx import encode, parse
+from superopt.normalize import normalize
+from superopt.rewrite.emit import Vocabulary
+from superopt.search.hunt import Budget
+from superopt.search.learning import spearman
+from superopt.search.rulebook import open_rulebook
+from superopt.search.workshop import Workshop
+
+pytestmark = pytest.mark.ort
+
+BOOK = open_rulebook()
+WIDTH = 32
+
+
+class Counting:
+    """A clock that takes a microsecond for each multiplication of a Conv or MatMul, and one for each node."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def time(self, subjects: Sequence[RegionSubject], seconds: float, tell=None) -> list[float | None]:
+        self.asked += len(subjects)
+        return [_seconds(onnx.load_from_string(subject.model())) for subject in subjects]
+
+
+def _seconds(model: onnx.ModelProto) -> float:
+    fixed = {t.name for t in model.graph.initializer}
+    total = 0
+    for node in model.graph.node:
+        if all(name in fixed for name in node.input):
+            fixed.update(node.output)
+            continue
+        total += 100 if node.op_type in ("Conv", "MatMul", "Gemm") else 1
+    return total * 1e-6
+
+
+def lora(layers: int, scale: float = 1.0, seed: int = 0) -> onnx.ModelProto:
+    """x·W + (x·A)·B, then Relu, a number of times."""
+    rng = np.random.default_rng(seed)
+    nodes, weights = [], []
+    x = "x"
+    for k in range(layers):
+        for name, shape in (("w", (WIDTH, WIDTH)), ("a", (WIDTH, 4)), ("b", (4, WIDTH))):
+            array = (scale * rng.standard_normal(shape) / 6).astype(np.float32)
+            weights.append(numpy_helper.from_array(array, f"{name}{k}"))
+        nodes += [
+            helper.make_node("MatMul", [x, f"w{k}"], [f"main{k}"]),
+            helper.make_node("MatMul", [x, f"a{k}"], [f"low{k}"]),
+            helper.make_node("MatMul", [f"low{k}", f"b{k}"], [f"high{k}"]),
+            helper.make_node("Add", [f"main{k}", f"high{k}"], [f"sum{k}"]),
+            helper.make_node("Relu", [f"sum{k}"], [f"y{k}"]),
+        ]
+        x = f"y{k}"
+    ports = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, ["n", WIDTH]) for n in ("x", x)]
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def hunted(proto: onnx.ModelProto, growth: int = 1 << 20, contrib: bool = True, **limits):
+    model = parse(proto.SerializeToString())
+    shop = Workshop(model, normalize(model).graph, BOOK, Vocabulary(contrib=contrib))
+    budget = Budget(**{"search": 60, "measure": 60, "candidates": 100, "alpha": 1.05, "growth": growth, **limits})
+    clock = Counting()
+    found, _ = shop.hunt(clock, Predictor({"n": 16}), {"n": 16}, budget, lambda *_: None)  # pyright: ignore[reportArgumentType]
+    return shop, found, clock
+
+
+def outputs(model: bytes, x: np.ndarray) -> np.ndarray:
+    import onnxruntime as ort
+
+    return np.asarray(ort.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0])
+
+
+def test_low_rank_branches_are_merged_in_every_layer_and_searched_once() -> None:
+    proto = lora(6)
+    shop, found, _ = hunted(proto)
+    graph, made, notes = shop.build(found.trace, strict=True)
+    assert not notes
+    assert sum(node.op in ("MatMul", "Gemm") or node.domain != "" for node in graph.nodes) == 6
+    assert {record.kind for record in made} != set()
+    assert found.distinct < found.regions + 3
+    result = encode(shop.model, graph).SerializeToString()
+    x = np.random.default_rng(1).standard_normal((5, WIDTH)).astype(np.float32)
+    np.testing.assert_allclose(outputs(result, x), outputs(proto.SerializeToString(), x), rtol=2e-4, atol=2e-5)
+
+
+def test_rewrites_tell_their_rule_proof_and_cost() -> None:
+    shop, found, _ = hunted(lora(2))
+    _, made, _ = shop.build(found.trace)
+    rewrites = shop.rewrites(made, found)
+    assert rewrites
+    for rewrite in rewrites:
+        assert rewrite.kind == "rule"
+        assert rewrite.proof.startswith("unbounded z3=")
+        assert rewrite.rule_digest in rewrite.proof
+        assert rewrite.predicted_us_before is not None
+        assert rewrite.measured_us_before > rewrite.measured_us_after
+
+
+def test_new_nodes_carry_the_rule_that_made_them() -> None:
+    shop, found, _ = hunted(lora(1))
+    graph, _, _ = shop.build(found.trace)
+    proto = encode(shop.model, graph)
+    marked = {e.value.split()[0] for n in proto.graph.node for e in n.metadata_props if e.key == "superopt.rule"}
+    assert marked <= {step.rule for record in found.trace for step in record.steps}
+    assert marked
+
+
+def test_nothing_may_grow_past_the_cap() -> None:
+    """(x·A)·B with a narrow middle: A·B is larger than both."""
+    rng = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), name)
+        for name, shape in (("a", (16, 4)), ("b", (4, 16)))
+    ]
+    nodes = [helper.make_node("MatMul", ["x", "a"], ["t"]), helper.make_node("MatMul", ["t", "b"], ["y"])]
+    ports = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [1, 16]) for n in ("x", "y")]
+    proto = helper.make_model(
+        helper.make_graph(nodes, "g", ports[:1], ports[1:], weights), opset_imports=[helper.make_opsetid("", 17)]
+    )
+    proto.ir_version = 8
+    _, found, _ = hunted(proto)
+    assert found.trace
+    _, found, _ = hunted(proto, growth=100)
+    assert not found.trace
+    assert any("more than --growth allows" in note for note in found.notes)
+
+
+def test_standard_means_standard() -> None:
+    shop, found, _ = hunted(lora(2), contrib=False)
+    graph, _, _ = shop.build(found.trace)
+    assert {node.domain for node in graph.nodes} == {""}
+
+
+def test_without_time_nothing_is_searched_and_that_is_said() -> None:
+    _, found, clock = hunted(lora(2), search=0.0)
+    assert (found.trace, found.exhausted, clock.asked) == ([], False, 0)
+
+
+def test_the_same_search_twice_is_the_same() -> None:
+    first, second = (hunted(lora(3))[1].trace for _ in range(2))
+    assert first == second
+
+
+def test_rank_correlation() -> None:
+    assert spearman([1, 2, 3, 4], [10, 20, 30, 40]) == pytest.approx(1)
+    assert spearman([1, 2, 3, 4], [4, 3, 2, 1]) == pytest.approx(-1)
+    assert spearman([1, 2], [1, 2]) is None
+    assert spearman([1, 1, 1], [1, 2, 3]) is None
