@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import graphs, stages
 from benchmarks.commandline import SUPEROPT, has_command
-from benchmarks.peers import Peers
+from benchmarks.peers import TIMED, Peers
 from benchmarks.records import BY_HAND, ORIGINAL, AuditOutcome, Contender, OptimizeOutcome, PeerOutcome, Result
 from benchmarks.stages import Timing, Workplace
 from benchmarks.subjects import Subject
@@ -71,7 +71,7 @@ class Examination:
         """Models to time besides superopt's and the original; of equal graphs only the first."""
         found: dict[str, tuple[str, Path]] = {}
         for outcome in outcomes:
-            if self._peers and outcome.status == "ok":
+            if self._peers and outcome.status in TIMED:
                 found.setdefault(outcome.graph, (outcome.peer, self._peers.model(outcome.peer, subject)))
         by_hand = [(BY_HAND, subject.hand)] if subject.hand else []
         return [*found.values(), *by_hand]
@@ -124,8 +124,8 @@ def implied(contenders: Sequence[Contender], outcomes: Sequence[PeerOutcome]) ->
     timed = {c.name: c for c in contenders}
     for i, outcome in enumerate(outcomes):
         twin = ORIGINAL if outcome.status == "unchanged" else ""
-        if outcome.status == "ok":
-            twin = next((o.peer for o in outcomes[:i] if o.status == "ok" and o.graph == outcome.graph), "")
+        if outcome.status in TIMED:
+            twin = next((o.peer for o in outcomes[:i] if o.status in TIMED and o.graph == outcome.graph), "")
         if twin in timed and outcome.peer not in timed:
             found = timed[twin]
             yield Contender(name=outcome.peer, median=found.median, ratio=found.ratio, detail=f"as {twin}")

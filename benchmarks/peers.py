@@ -25,6 +25,7 @@ from superopt.report import CheckReport
 WORKER = Path(__file__).with_name("peer_worker.py")
 # What the peers stand on. onnxruntime.transformers asks torch for its version, and any will do.
 SHARED = ("onnx", "onnxruntime", "sympy", "torch==2.13.0")
+TIMED = ("ok", "wrong")
 PATIENCE = 120.0
 INSTALL_PATIENCE = 900.0
 CHECK_PATIENCE = 900.0
@@ -95,7 +96,7 @@ class Peers:
         return [self.outcome(peer, subject, target) for peer in PEERS]
 
     def model(self, peer: str, subject: Subject) -> Path:
-        """Where the model is that a peer made of this subject, if its outcome is ok."""
+        """Where the model is that a peer made of this subject, if it is one to be timed."""
         return self._files(next(p for p in PEERS if p.name == peer), subject)[0]
 
     def outcome(self, peer: Peer, subject: Subject, target: str) -> PeerOutcome:
@@ -112,7 +113,7 @@ class Peers:
             outcome = self._run(peer, subject, target, made)
         except Exception as error:  # noqa: BLE001 - a peer may leave behind a file that nothing can read
             outcome = _without_run(peer, found, "crashed", f"{type(error).__name__}: {error}"[:300])
-        if outcome.status != "ok":
+        if outcome.status not in TIMED:
             made.unlink(missing_ok=True)
         record.write_text(outcome.model_dump_json(indent=2) + "\n")
         return outcome

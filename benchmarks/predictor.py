@@ -1,5 +1,5 @@
 # pyright: basic
-"""How well predicted times of regions rank them (`make bench-predictor`).
+"""How well predicted times of regions rank them.
 
     python benchmarks/predictor.py [--models DIR]… [--only REGEX] [--target cpu|cuda] [--clock wall|cpu] [--save]
 

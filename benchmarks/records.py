@@ -14,7 +14,7 @@ OURS, ORIGINAL, BY_HAND = "superopt", "original", "by hand"
 Status = Literal[
     "ok",
     "unchanged",  # the graph is the original's: its time is the original's too
-    "wrong",  # superopt check found another answer
+    "wrong",  # superopt check found another answer, be it by a little; timed, but no match for anyone
     "unchecked",  # the check could not run it
     "crashed",
     "timed out",
@@ -99,6 +99,13 @@ class Result(Record):
     timing_problem: str = ""
     environment: Environment | None
     date: str
+
+    def outcome(self, peer: str) -> PeerOutcome | None:
+        return next((p for p in self.peers if p.peer == peer), None)
+
+    def is_wrong(self, peer: str) -> bool:
+        outcome = self.outcome(peer)
+        return outcome is not None and outcome.status == "wrong"
 
     def contender(self, name: str) -> Contender | None:
         return next((c for c in self.contenders if c.name == name), None)

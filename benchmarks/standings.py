@@ -37,7 +37,8 @@ def is_slower(ratio: Ratio | None) -> bool:
 
 
 def loses_to(result: Result) -> list[str]:
-    return [c.name for c in result.contenders if is_slower(c.ratio)]
+    """Nobody loses to a model that computes something else."""
+    return [c.name for c in result.contenders if is_slower(c.ratio) and not result.is_wrong(c.name)]
 
 
 def problems(result: Result) -> list[str]:
@@ -72,8 +73,9 @@ def cell(result: Result, name: str) -> str:
     """One contender in the table: the ratio, `!` where superopt loses, or why there is none."""
     contender = result.contender(name)
     if contender and contender.ratio:
-        return shown(contender.ratio) + ("!" if is_slower(contender.ratio) else "")
-    outcome = next((p for p in result.peers if p.peer == name), None)
+        mark = " wrong" if result.is_wrong(name) else "!" if is_slower(contender.ratio) else ""
+        return shown(contender.ratio) + mark
+    outcome = result.outcome(name)
     if outcome is not None and outcome.status != "ok":
         return SHORT.get(outcome.status, outcome.status)
     return "failed" if contender else "-"
@@ -118,7 +120,9 @@ def means(results: Sequence[Result], peers: Sequence[str]) -> dict[str, float]:
 
 def _peer_speedup(result: Result, ours: Ratio, peer: str) -> float:
     contender = result.contender(peer)
-    return ours.value / contender.ratio.value if contender and contender.ratio else 1.0
+    if contender is None or contender.ratio is None or result.is_wrong(peer):
+        return 1.0
+    return ours.value / contender.ratio.value
 
 
 def summary(results: Sequence[Result], peers: Sequence[str]) -> list[str]:

@@ -40,7 +40,9 @@ class Rewrite(Record):
         default="pass", description="a safe pass, or a proved rule that the search applied"
     )
     rule_digest: str = Field(default="", description="of the rule's text and of the formulas it uses; empty for a pass")
-    nodes: list[str] = Field(default_factory=list, description="places of the nodes that were replaced")
+    nodes: list[str] = Field(
+        default_factory=list, description="nodes of the region, each by its first named output"
+    )
     results: list[str] = Field(default_factory=list, description="names of the values that were recomputed")
     choice: int = Field(default=0, description="which of the rule's matches on these results, in the matcher's order")
     region: int | None = Field(default=None, description="the region of the search; equal regions share one number")
@@ -218,6 +220,29 @@ class Environment(Record):
     platform: str
 
 
+class RuleAttempt(Record):
+    """One rule tried at one node."""
+
+    rule: str
+    outcome: Literal["used", "matches", "no match"]
+    reason: str = Field(description="what it would do and why it was not used, or why it does not match")
+    fitted: int = Field(description="nodes and inputs of the rule that had fitted by then")
+
+
+class Explained(Record):
+    """Why a node was rewritten, or was not."""
+
+    asked: str = Field(description="the name given with `--explain`")
+    place: str = Field(description="the node, `outer/body/node` inside subgraphs")
+    operator: str
+    outputs: list[str] = Field(description="what it computes, with types")
+    passes: list[str] = Field(description="safe passes that were made at it")
+    barrier: str = Field(description="why no rule may touch it; empty where rules may")
+    steps: list[str] = Field(description="rules that rewrote it in this run, in order")
+    attempts: list[RuleAttempt] = Field(description="every rule that could begin at it, what fitted furthest first")
+    detail: list[str] = Field(description="of the one rule asked for with `NODE:RULE`: its text, and every attempt")
+
+
 class Report(Record):
     schema_version: int = SCHEMA_VERSION
     verdict: str = Field(description="one line for people")
@@ -238,6 +263,9 @@ class Report(Record):
     deployment: DeploymentReport | None = Field(default=None, description="none when the model could not be timed")
     portable: Portable | None = Field(default=None, description="none when the result has standard operators alone")
     profile: Profile | None = Field(default=None, description="made for the page of `--html` only")
+    explained: list[Explained] = Field(
+        default_factory=list[Explained], description="the nodes that were asked for with `--explain`"
+    )
     environment: Environment
     options: dict[str, object] = Field(description="every option of the run, defaults included")
     peak_memory_bytes: int = Field(description="largest resident size of the working process")
@@ -330,3 +358,10 @@ class AuditReport(Record):
     nodes: int = Field(description="nodes of the result that are what the trace gives, subgraphs included")
     weights: AuditedWeights | None = Field(description="none when they were not reached, or the original came back")
     notes: list[str]
+
+
+class ExplainReport(Record):
+    """What `superopt optimize --explain NODE` says without a search."""
+
+    schema_version: int = SCHEMA_VERSION
+    explained: list[Explained]

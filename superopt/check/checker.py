@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 from superopt.check.compare import Gap, compare
@@ -14,6 +14,7 @@ from superopt.check.shelf import Shelf
 from superopt.check.verdict import Verdict
 from superopt.errors import CannotRun
 from superopt.ir.onnx import Model
+from superopt.ir.tensor import Array
 from superopt.report import CheckReport
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.heap import give_back_free_memory
@@ -33,7 +34,7 @@ def check(
     Both run as deployed, but without TF32: a rewrite is judged by what it computes, not by what a tensor core rounds.
     """
     request = request or Request()
-    how = _exact(deployment or Deployment())
+    how = (deployment or Deployment()).without_tf32
     say: Progress = progress or (lambda _: None)
     with Shelf(request.limits.memory_bytes) as shelf:
         try:
@@ -60,16 +61,11 @@ def check(
         return verdict.concluded(evidence)
 
 
-def open_model(model: Model | Path, deployment: Deployment) -> Session:
+def open_model(model: Model | Path, deployment: Deployment, weights: Mapping[str, Array] | None = None) -> Session:
     """From its file where there is one: external data is mapped then."""
     if isinstance(model, Path):
-        return Session(model, deployment)
-    return Session(model.path if model.path is not None else model.data, deployment)
-
-
-def _exact(deployment: Deployment) -> Deployment:
-    options = tuple((name, value) for name, value in deployment.provider_options if name != "use_tf32")
-    return replace(deployment, tf32=False, provider_options=options)
+        return Session(model, deployment, weights=weights)
+    return Session(model.path if model.path is not None else model.data, deployment, weights=weights)
 
 
 def _unchecked(reason: str) -> CheckReport:
@@ -113,7 +109,8 @@ def _own_gaps(
     original: Model, how: Deployment, reference: Reference, runs: list[Run], shelf: Shelf
 ) -> dict[int, dict[str, list[Gap]]]:
     makers = {run.ticket: lambda case=run.case: reference.source.feeds(case) for run in runs}
-    again = own_runs(lambda d: open_model(original, d), how, makers)
+    weights = {name: constant.tensor for constant, name in original.graph.constants.items()}
+    again = own_runs(lambda d, instead: open_model(original, d, instead), how, makers, weights)
     gaps: dict[int, dict[str, list[Gap]]] = {}
     for ticket, variants in again.items():
         expected = shelf.get(ticket)

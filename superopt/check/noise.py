@@ -1,7 +1,8 @@
 """The original against itself: how much its outputs move under noise of the size of rounding.
 
 A candidate that exceeds the tolerance may be wrong, or the model may amplify rounding. The original tells: it is run
-again with its inputs moved by a few units of the last place, and once more with onnxruntime's optimizer off.
+again with its inputs moved by a few units of the last place, with its weights moved by one (inputs of zero cannot be
+moved, and what is computed from them errs all the same), and once more with onnxruntime's optimizer off.
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ import numpy as np
 
 from superopt.check.compare import Gap
 from superopt.errors import CannotRun
-from superopt.ir.tensor import Array
+from superopt.ir.tensor import Array, Tensor
+from superopt.ir.types import DType
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.session import Session
 from superopt.runtime.values import Value
 
+_FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64})
 UNITS = 4.0
 """How far inputs are moved, in units of their last place."""
 MOVES = 2
+WEIGHT_UNITS = 1.0
+MOST_WEIGHT_BYTES = 256 << 20
+"""Weights of larger models are moved in part: the smallest first, biases and scales among them."""
 MULTIPLE = 8.0
 """A candidate may err this many times as much as the original's own noise."""
 
@@ -37,16 +43,19 @@ class Judgement:
 
 
 def own_runs(
-    open_at: Callable[[Deployment], Session],
+    open_at: Callable[[Deployment, Mapping[str, Array]], Session],
     deployment: Deployment,
     feeds: Mapping[int, Callable[[], dict[str, Value]]],
+    weights: Mapping[str, Tensor],
 ) -> dict[int, list[dict[str, Value]]]:
     """For each doubtful run the original's outputs under noise; a variant that does not run is left out."""
     found: dict[int, list[dict[str, Value]]] = {ticket: [] for ticket in feeds}
-    variants = [(deployment, MOVES), (replace(deployment, level="disable", threads=1), 0)]
-    for how, moves in variants:
+    plain = replace(deployment, level="disable", threads=1)
+    variants: list[tuple[Deployment, int, Mapping[str, Array]]] = [(deployment, MOVES, {}), (plain, 0, {})]
+    variants += [(deployment, 0, moved_weights(weights, seed)) for seed in range(MOVES) if weights]
+    for how, moves, instead in variants:
         try:
-            session = open_at(how)
+            session = open_at(how, instead)
         except CannotRun:
             continue
         with session:
@@ -57,6 +66,20 @@ def own_runs(
                         found[ticket].append(session.run(made))
                     except CannotRun:
                         continue
+    return found
+
+
+def moved_weights(weights: Mapping[str, Tensor], seed: int) -> dict[str, Array]:
+    """Floating-point weights off by up to one unit of their last place, the smallest first."""
+    rng = np.random.default_rng([seed, len(weights), 1])
+    found: dict[str, Array] = {}
+    held = 0
+    for name, tensor in sorted(weights.items(), key=lambda pair: (pair[1].nbytes, pair[0])):
+        held += tensor.nbytes
+        if held > MOST_WEIGHT_BYTES:
+            break
+        if tensor.readable and tensor.dtype in _FLOATS and tensor.count:
+            found[name] = _moved(np.array(tensor.numpy()), rng, WEIGHT_UNITS)
     return found
 
 
@@ -93,9 +116,9 @@ def _covered(gap: Gap, own: Sequence[Gap]) -> bool:
     return True
 
 
-def _moved(value: Any, rng: np.random.Generator) -> Any:
+def _moved(value: Any, rng: np.random.Generator, units: float = UNITS) -> Any:
     if isinstance(value, list):
-        return [_moved(v, rng) for v in value]
+        return [_moved(v, rng, units) for v in value]
     if not isinstance(value, np.ndarray) or value.dtype.kind in "biuOSU":
         return value
     try:
@@ -103,4 +126,4 @@ def _moved(value: Any, rng: np.random.Generator) -> Any:
     except ValueError:
         return value
     wide = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
-    return (wide * (1 + UNITS * unit * rng.uniform(-1, 1, value.shape))).astype(value.dtype)
+    return np.asarray(wide * (1 + units * unit * rng.uniform(-1, 1, value.shape))).astype(value.dtype)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from superopt.cli.audit_command import run_audit
 from superopt.cli.diff_command import run_diff
+from superopt.cli.explain_command import explained, show_explained
 from superopt.cli.live import Live
 from superopt.cli.parser import options_of
 from superopt.cli.tables import show_bench, show_check, show_report
@@ -21,7 +22,7 @@ from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
 from superopt.errors import BadOption
 from superopt.ir.files import clear_write_errors, refuse_unwritable
 from superopt.options import Options
-from superopt.report import BenchReport, CheckReport, Record, Report
+from superopt.report import BenchReport, CheckReport, Explained, Record, Report
 
 PLAIN_WIDTH = 140
 """Columns of a table that goes to a file or a pipe, unless COLUMNS says otherwise."""
@@ -44,17 +45,34 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _optimize(arguments: argparse.Namespace, options: Options, console: Console) -> int:
-    if arguments.output is None and not arguments.dry_run:
+    alone = arguments.output is None and not arguments.dry_run
+    if alone and not arguments.explain:
         raise BadOption("optimize: say where the result goes with -o OUT.onnx, or --dry-run")
+    if arguments.explain:
+        answer = explained(arguments, options)  # before a search too: a name that no node has is told at once
+        if alone:
+            _explain(answer.explained, arguments)
+            _emit(answer, arguments)
+            return 0
     with Live(console, arguments.quiet) as tell:
         out = None if arguments.dry_run else arguments.output
         delivered = deliver(arguments.model, out, options, tell, arguments.html)
-    show_report(console, delivered.report)
-    _emit(delivered.report, arguments)
+    report = delivered.report
+    show_report(console, report)
+    if arguments.explain:
+        answer = explained(arguments, options, report)
+        report = report.model_copy(update={"explained": answer.explained})
+        _explain(answer.explained, arguments)
+    _emit(report, arguments)
     if delivered.stopped is not None:
         print(f"superopt: {delivered.stopped}; the original was kept", file=sys.stderr)
         return delivered.stopped.exit_code
-    return 1 if delivered.report.check.status == "different" else 0
+    return 1 if report.check.status == "different" else 0
+
+
+def _explain(nodes: list[Explained], arguments: argparse.Namespace) -> None:
+    if not arguments.json and not arguments.quiet:
+        show_explained(nodes)
 
 
 def _check(arguments: argparse.Namespace, options: Options, console: Console) -> int:

@@ -56,6 +56,11 @@ def build_parser() -> argparse.ArgumentParser:
     optimize.add_argument(
         "--html", type=_path, metavar="R.html", help="write one page: what changed, what it gained, why it is right"
     )
+    optimize.add_argument(
+        "--explain", action="append", default=[], metavar="NODE[:RULE]",
+        help="say why a node, by its name or that of a value it computes, was not rewritten; without -o and --dry-run "
+        "nothing is searched and nothing written",
+    )  # fmt: skip
     optimize.add_argument("--dry-run", action="store_true", help="do and report everything, write no model")
     _add_options(optimize, [f.name for f in dataclasses.fields(Options)])
     _add_printing(optimize)

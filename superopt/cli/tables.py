@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from superopt.explain.figures import duration, size
 from superopt.report import BenchReport, CheckReport, Interval, Latency, ModelFacts, Report
 
 MOST_OPERATORS = 24
@@ -120,15 +121,3 @@ def latency(value: Latency | None) -> str:
     if value is None:
         return "—"
     return f"{duration(value.median)} ({duration(value.interval.low)} to {duration(value.interval.high)})"
-
-
-def duration(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.3f} s"
-    return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
-
-
-def size(count: int) -> str:
-    if count >= 1 << 20:
-        return f"{count / (1 << 20):.2f} MiB"
-    return f"{count / 1024:.1f} KiB" if count >= 1024 else f"{count} B"

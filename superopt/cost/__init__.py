@@ -1,9 +1,25 @@
-"""What a model costs, from the clock.
+"""What a model costs, from the clock; and what a part of it would cost, from a model of the clock.
 
-measure.py      times models against each other, interleaved, and says which are faster
-stage.py        who is open while the clock runs, and how one sample is taken
-statistics.py   from noisy seconds to intervals
-result.py       what a comparison found
-cache.py        comparisons kept in a file, so that they can be frozen
-memory.py       how large a process became
+Whole models
+    measure.py      times models against each other, interleaved, and says which are faster
+    contest.py      tells faster from slower, so that equal models are practically never told apart
+    sitting.py      models are opened, warmed up, sampled in turns and closed again
+    statistics.py   from noisy seconds to intervals
+    result.py       what a comparison found
+    memory.py       how large a process became
+
+Regions
+    regions.py      a region as a model of its own, timed      race.py       many of them, in one interleaved run
+    timer.py        times remembered and frozen                structure.py  what names a region, without its weights
+    inputs.py       what it is run with                        workloads.py  small models made for the clock alone
+
+Prediction
+    predict.py      seconds of a region from its nodes         fit.py           prices from measured times
+    features.py     what a node asks of a device               coefficients.py  seconds per unit of work
+    traffic.py, products.py, measures.py, columns.py, kinds.py: how that is counted
+    fusions.py, spellings.py  what the runtime makes one kernel of
+    weights.py      what is computed before the model runs
+    calibration.py, samples.py  prices of a device from a handful of operators
+
+cache.py keeps comparisons and times in a file, so that they can be frozen.
 """

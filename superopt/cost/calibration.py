@@ -15,9 +15,10 @@ from superopt.cost.workloads import host
 
 
 def calibrate(timer: RegionTimer, seconds: float = 10.0) -> Coefficients:
-    """Coefficients of the timer's device, from what it can time in so many seconds."""
+    """Coefficients of the timer's device. All samples are timed, briefly where the seconds do not suffice: what a
+    cost file freezes is complete."""
     graphs = list(samples())
-    times = timer.time([region_subject(host(), graph, {}) for graph in graphs], seconds)
+    times = timer.time([region_subject(host(), graph, {}) for graph in graphs], seconds, finish=True)
     predictor = Predictor()
     seen = [Observation(predictor.amounts(g), s) for g, s in zip(graphs, times, strict=True) if s is not None]
     return fit(seen, PRIORS, OF_SAMPLES)

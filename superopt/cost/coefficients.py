@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from superopt.cost.features import Amounts, Column
+from superopt.cost.columns import Amounts, Column
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from superopt.cost.coefficients import Coefficients
-from superopt.cost.features import Amounts, Column
+from superopt.cost.columns import Amounts, Column
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 

@@ -30,7 +30,7 @@ _PRODUCTS = frozenset(("MatMul", "Gemm", "FusedMatMul", "FusedGemm"))
 _ACTIVATIONS = frozenset(("Relu", "Clip", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid"))
 _AFFINE = frozenset(("Add", "Sub", "Mul", "Div"))
 _SCALES = frozenset(("Mul", "Div"))
-_TAKES_BIAS = frozenset(("Gelu", "LayerNormalization"))
+_TAKES_SUM = frozenset(("Gelu", "LayerNormalization"))
 _LONGEST_WAY_BACK = 8
 
 
@@ -39,22 +39,32 @@ def roles(nodes: Sequence[Node], uses: Mapping[Value, int]) -> dict[Node, str]:
     found: dict[Node, str] = {}
     for node in nodes:
         spelling = spelled(node)
-        if spelling is not None and _only_read_inside(node, spelling.inner, uses):
+        if spelling is None:
+            continue
+        inside = _reads((node, *spelling.inner))
+        if all(uses.get(v, 0) <= inside.get(v, 0) for n in spelling.inner for v in n.outputs):
             found[node] = spelling.op
             found.update((n, ABSORBED) for n in spelling.inner)
+            before = spelling.x.node
+            if before is not None and uses.get(spelling.x) == inside[spelling.x] and _joins(spelling.op, before):
+                found[before] = ABSORBED
     _follow_chains(nodes, uses, found)
     for node in nodes:
         _absorb_operands(node, uses, found)
     return found
 
 
-def _only_read_inside(last: Node, inner: Sequence[Node], uses: Mapping[Value, int]) -> bool:
-    inside: dict[Value, int] = {}
-    for node in (last, *inner):
-        for value in node.inputs:
-            if value is not None:
-                inside[value] = inside.get(value, 0) + 1
-    return all(uses.get(v, 0) <= inside.get(v, 0) for node in inner for v in node.outputs)
+def _reads(nodes: Sequence[Node]) -> dict[Value, int]:
+    found: dict[Value, int] = {}
+    for node in nodes:
+        for value in node.operands:
+            found[value] = found.get(value, 0) + 1
+    return found
+
+
+def _joins(op: str, before: Node) -> bool:
+    """Gelu with a bias and normalization with a residual are kernels of their own."""
+    return op in _TAKES_SUM and before.op == "Add" and not before.domain
 
 
 def _follow_chains(nodes: Sequence[Node], uses: Mapping[Value, int], found: dict[Node, str]) -> None:
@@ -95,13 +105,12 @@ def _following(root: Node, stage: Stage, node: Node, value: Value) -> Stage | No
 
 def _absorb_operands(node: Node, uses: Mapping[Value, int], found: dict[Node, str]) -> None:
     """What this node takes over from those before it."""
-    op = found.get(node) or node.op
     for value in node.inputs:
         before = value.node if value is not None else None
         if value is None or before is None or before in found or before.domain or uses.get(value, 0) != 1:
             continue
-        undoes = op in _PRODUCTS and not node.domain and (_swaps_last_two(before) or _is_scale(before))
-        if undoes or (op in _TAKES_BIAS and before.op == "Add"):
+        undoes = node.op in _PRODUCTS and not node.domain and (_swaps_last_two(before) or _is_scale(before))
+        if undoes or _joins(node.op, before):
             found[before] = ABSORBED
     if node.op == "Transpose" and node not in found:
         undone = _undone_transpose(node, uses)

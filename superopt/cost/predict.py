@@ -6,9 +6,11 @@ import weakref
 from collections.abc import Iterable, Mapping
 
 from superopt.cost.coefficients import PRIORS, Coefficients
-from superopt.cost.features import Amounts, Column, Measures, amounts
+from superopt.cost.columns import Amounts, Column
+from superopt.cost.features import amounts
 from superopt.cost.fit import OF_REGIONS, Observation, fit
 from superopt.cost.fusions import ALONE, roles
+from superopt.cost.measures import Measures
 from superopt.cost.weights import is_weight_only
 from superopt.ir.graph import Graph, Node, Value
 

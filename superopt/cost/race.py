@@ -58,8 +58,9 @@ class Race:
     _logs: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
     """Logarithms of each subject's time over the first's, round by round."""
 
-    def run(self, seconds: float) -> list[float | None]:
-        """Seconds of a run of each subject; None for one that cannot run, or for which no time was left."""
+    def run(self, seconds: float, finish: bool = False) -> list[float | None]:
+        """Seconds of a run of each subject; None for one that cannot run, or for which no time was left. To `finish`
+        is to give every subject a few rounds, however late it is."""
         deadline = self.bench.clock() + seconds
         steady = self._open([FIRST])
         if FIRST not in steady:
@@ -71,7 +72,7 @@ class Race:
                 self._rounds(steady, {}, deadline)
             for batch in batches(self.sizes):
                 now = self.bench.clock()
-                if now >= deadline:
+                if now >= deadline and not finish:
                     self._refuse(batch)
                 else:
                     self._batch(steady, batch, now + (deadline - now) * len(batch) / left)

@@ -64,13 +64,14 @@ def time_regions(
     tell: Callable[[int, str], None] | None = None,
     *,
     yardstick: float | None = None,
+    finish: bool = False,
     seed: int = 0,
     clock: Clock = time.perf_counter,
 ) -> list[float | None]:
     """Seconds per run of each, timed against the first; None, with the reason told, for one that has no time.
 
     Without a time for the first, because it cannot run, none has one. With the time of a `yardstick` in quiet, times
-    of different calls can be compared.
+    of different calls can be compared. To `finish` is to time every region, however briefly, past the seconds given.
     """
 
     def open_runner(index: int) -> Runner:
@@ -84,7 +85,7 @@ def time_regions(
     bench = Bench(open_runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS)
     race = Race([s.size for s in subjects], bench, tell or _silent, random.Random(seed), yardstick)
     with without_garbage_collection():
-        return race.run(seconds)
+        return race.run(seconds, finish)
 
 
 def time_yardstick(deployment: Deployment, seconds: float, clock: Clock = time.perf_counter) -> float:

@@ -56,6 +56,8 @@ def samples() -> Iterator[Graph]:
     yield _launches()
     yield from _products()
     yield from (_convolution(*sizes) for sizes in _CONVOLUTIONS)
+    yield _convolution(64, 64, 64, 3, 28, stride=2)
+    yield _convolution(64, 64, 1, 3, 2, images=16)
     yield from _absorptions()
     for op in _BINARY:
         yield from (_one(op, (data(0, shape), data(1, shape)), shape) for shape in (_LARGE, _SMALL))
@@ -99,11 +101,15 @@ def _products() -> Iterator[Graph]:
         yield _one("MatMul", operands, (1, batch, rows, columns))
 
 
-def _convolution(channels: int, filters: int, groups: int, kernel: int, size: int) -> Graph:
-    x = data(0, (1, channels, size, size))
+def _convolution(
+    channels: int, filters: int, groups: int, kernel: int, size: int, *, stride: int = 1, images: int = 1
+) -> Graph:
+    x = data(0, (images, channels, size, size))
     operands = x, weights(filters, channels // groups, kernel, kernel), weights(filters)
-    attributes: dict[str, Attribute] = {"group": groups, "pads": (kernel // 2,) * 4, "kernel_shape": (kernel, kernel)}
-    return _one("Conv", operands, (1, filters, size, size), attributes=attributes)
+    attributes: dict[str, Attribute] = {
+        "group": groups, "pads": (kernel // 2,) * 4, "kernel_shape": (kernel,) * 2, "strides": (stride,) * 2,
+    }  # fmt: skip
+    return _one("Conv", operands, (images, filters, size // stride, size // stride), attributes=attributes)
 
 
 def _absorptions() -> Iterator[Graph]:

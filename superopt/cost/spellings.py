@@ -46,9 +46,10 @@ SPELLINGS: dict[str, tuple[Tree, ...]] = {
 
 @dataclass(frozen=True)
 class Spelling:
-    """The function, and the nodes besides the last one that spell it."""
+    """The function, what it is applied to, and the nodes besides the last one that spell it."""
 
     op: str
+    x: Value
     inner: tuple[Node, ...]
 
 
@@ -68,8 +69,9 @@ def spelled(node: Node) -> Spelling | None:
 def _recognize(node: Node) -> Spelling | None:
     for op, trees in SPELLINGS.items():
         for tree in trees:
-            for _, nodes in _matches(tree, Value(node), None, ()):
-                return Spelling(op, tuple(n for n in dict.fromkeys(nodes) if n is not node))
+            for x, nodes in _matches(tree, Value(node), None, ()):
+                assert x is not None  # every spelling has one
+                return Spelling(op, x, tuple(n for n in dict.fromkeys(nodes) if n is not node))
     return None
 
 

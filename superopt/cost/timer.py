@@ -35,12 +35,18 @@ class RegionTimer:
         self._known: dict[str, RegionTime] = {}
 
     def time(
-        self, subjects: Sequence[RegionSubject], seconds: float, tell: Callable[[int, str], None] | None = None
+        self,
+        subjects: Sequence[RegionSubject],
+        seconds: float,
+        tell: Callable[[int, str], None] | None = None,
+        *,
+        finish: bool = False,
     ) -> list[float | None]:
-        """Seconds of each, those that are not known yet timed against the first; None, with the reason told."""
+        """Seconds of each, those that are not known yet timed against the first; None, with the reason told. To
+        `finish` is to time every region, however briefly, past the seconds given."""
         missing = [i for i, s in enumerate(subjects) if self._find(s.key) is None]
         if missing:
-            self._measure(subjects, missing, seconds)
+            self._measure(subjects, missing, seconds, finish)
         found = [self._known.get(s.key, RegionTime(None, NO_TIME_LEFT)) for s in subjects]
         for i, result in enumerate(found):
             if result.seconds is None and tell is not None:
@@ -57,13 +63,13 @@ class RegionTimer:
         assert known.seconds is not None
         return known.seconds
 
-    def _measure(self, subjects: Sequence[RegionSubject], missing: Sequence[int], seconds: float) -> None:
+    def _measure(self, subjects: Sequence[RegionSubject], missing: Sequence[int], seconds: float, finish: bool) -> None:
         """The first runs along, known or not; where it is known, the others are told by their ratio to it."""
         order = [0, *(i for i in missing if i != 0)]
         reasons: dict[int, str] = {}
         times = time_regions(
             [subjects[i] for i in order], self.deployment, seconds, lambda at, why: reasons.update({order[at]: why}),
-            yardstick=self.yardstick, seed=self._seed, clock=self._clock,
+            yardstick=self.yardstick, finish=finish, seed=self._seed, clock=self._clock,
         )  # fmt: skip
         measured = dict(zip(order, times, strict=True))
         before, now = self._known.get(subjects[0].key), measured[0]

@@ -23,6 +23,9 @@ def is_weight(value: Value) -> bool:
 
 def is_weight_only(node: Node) -> bool:
     """Bottom-up without recursion: chains of a hundred thousand nodes exist."""
+    known = _known.get(node)
+    if known is not None:
+        return known
     stack = [node]
     while stack:
         top = stack[-1]

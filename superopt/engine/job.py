@@ -59,7 +59,15 @@ class AuditJob(Record):
     options: dict[str, Any]
 
 
-AnyJob: TypeAlias = OptimizeJob | CheckJob | BenchJob | DiffJob | PageJob | AuditJob
+class ExplainJob(Record):
+    kind: Literal["explain"] = "explain"
+    model: Path
+    nodes: list[str] = Field(description="`NODE` or `NODE:RULE` each")
+    report: dict[str, Any] | None = Field(description="of a search on the model, if there was one")
+    options: dict[str, Any]
+
+
+AnyJob: TypeAlias = OptimizeJob | CheckJob | BenchJob | DiffJob | PageJob | AuditJob | ExplainJob
 Job = Annotated[AnyJob, Field(discriminator="kind")]
 JOB: TypeAdapter[AnyJob] = TypeAdapter(Job)
 

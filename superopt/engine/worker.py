@@ -16,6 +16,7 @@ from superopt.engine.job import (
     CheckJob,
     DiffJob,
     Done,
+    ExplainJob,
     Failed,
     Known,
     OptimizeJob,
@@ -28,6 +29,7 @@ from superopt.report import Report
 from superopt.runtime.heap import map_large_blocks
 from superopt.search.audit import audit
 from superopt.search.compare import bench_models, check_models
+from superopt.search.explain import explain
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.page import diff_models, write_page
 
@@ -73,6 +75,9 @@ def _work(job: AnyJob, send: Callable[[Stage | Known], None]) -> Done:
     if isinstance(job, AuditJob):
         found = audit(job.original, job.optimized, job.audited, options.rules, job.specs, tell)
         return Done(report=found.model_dump(mode="json"))
+    if isinstance(job, ExplainJob):
+        report = None if job.report is None else Report.model_validate(job.report)
+        return Done(report=explain(job.model, job.nodes, options, report, tell).model_dump(mode="json"))
     if isinstance(job, DiffJob):
         return Done(report=diff_models(job.before, job.after, job.html, tell).model_dump(mode="json"))
     if isinstance(job, PageJob):

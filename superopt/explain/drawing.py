@@ -166,12 +166,14 @@ def _lines(shapes: Sequence[Shape], boxes: Sequence[Box], placed: Placed) -> Ite
 
 
 def _curve(points: Sequence[tuple[float, float]]) -> str:
-    """A smooth line through the points, vertical at both ends."""
+    """A smooth line through the points, vertical at both ends and where it leaves the others from its source."""
     path = f"M{points[0][0]:.0f} {points[0][1]:.0f}"
     if all(x == points[0][0] for x, _ in points):
         return f"{path}V{points[-1][1]:.0f}"
     slopes = [(0.0, points[1][1] - points[0][1])]
     slopes += [((c - a) / 2, (d - b) / 2) for (a, b), (c, d) in zip(points, points[2:], strict=False)]
+    if len(points) > 2:
+        slopes[-1] = (0.0, slopes[-1][1])
     slopes.append((0.0, points[-1][1] - points[-2][1]))
     for (x, y), (dx, dy), (nx, ny), (ex, ey) in zip(points, slopes, points[1:], slopes[1:], strict=False):
         third = 2 if len(points) == 2 else 3

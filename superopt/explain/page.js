@@ -9,7 +9,7 @@ function setUp(view) {
   const full = svg.viewBox.baseVal;
   const whole = { x: full.x, y: full.y, width: full.width, height: full.height };
   const box = view.getBoundingClientRect();
-  if (!box.width || view.classList.contains("moving")) return;
+  if (view.closest("details:not([open])") || view.classList.contains("moving")) return;
   const scale = Math.min(box.width / whole.width, 640 / whole.height);
   if (scale >= READABLE) return;
   view.classList.add("moving");

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from superopt.ir.graph import Attribute, Node, Value, make_node
-from superopt.ir.onnx.schema import attribute_names, most_inputs, real_attributes
+from superopt.ir.onnx.schema import attribute_names, input_counts, real_attributes
 from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import deciding
 from superopt.ops.element import Number
@@ -191,6 +191,8 @@ class Emitter:
         values = [None if o is None else o.value for o in operands]
         if any(p.variadic for p in own.parameters):
             return values, attributes
+        if any(v is not None for v in values[len(own.tensors) :]):
+            raise Conflict(f"{own.kind} has fewer operands at opset {self.reader.opset}")
         inputs: list[Value | None] = []
         waiting = iter(values)
         for parameter in own.parameters:
@@ -200,9 +202,9 @@ class Emitter:
                 inputs.append(statics.get(parameter.name))
         while inputs and inputs[-1] is None:
             inputs.pop()
-        most = most_inputs(own.name, own.domain, self.reader.opset)
-        if most is not None and len(inputs) > most:
-            raise Conflict(f"{own.kind} takes {most} inputs at opset {self.reader.opset}, {len(inputs)} are wanted")
+        least, most = input_counts(own.name, own.domain, self.reader.opset) or (0, len(inputs))
+        if len(inputs) > most or len(inputs) < least or None in inputs[:least]:
+            raise Conflict(f"{own.kind} takes {least} to {most} inputs at opset {self.reader.opset}")
         return inputs, attributes
 
     def _static(self, name: str, value: Any, first: Made | None) -> Value:
@@ -228,11 +230,10 @@ class Emitter:
         tensors = [None if o is None else o.tensor for o in operands]
         while tensors and tensors[-1] is None:
             tensors.pop()
-        if len(reading.operands) < len(tensors):
-            tensors = tensors[: len(reading.operands)]
         meant = operator.apply(tensors, arguments, len(node.types))
         read = {name: _unrounded(value, arguments.get(name)) for name, value in reading.arguments.items()}
-        found = operator.apply(tensors, read, len(node.types))
+        kept = [None if value is None else tensor for value, tensor in zip(reading.operands, tensors, strict=False)]
+        found = operator.apply(kept, read, len(node.types))
         if not all(alike(a, b) for a, b in zip(meant, found, strict=True)):
             raise Conflict(f"{operator.kind} cannot be written at opset {self.reader.opset} as the rule means it")
         self._agreed.add(key)

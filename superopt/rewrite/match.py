@@ -47,6 +47,8 @@ class Mismatch:
 
     reason: str
     depth: int = 0
+    nodes: tuple[Node, ...] = ()
+    """The nodes that it is about: those that had fitted, and the one that did not."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,11 @@ class Matcher:
         taken = [bound.nodes[root] for root in pattern.roots[: k + 1]]
         earlier = pattern.twins[k + 1]
         after = -1 if earlier is None else around.position(bound.nodes[earlier])
-        for candidate in self._climbed(pattern, climb, bound, around):
-            if candidate in taken or around.position(candidate) <= after:
+        others = [n for n in self._climbed(pattern, climb, bound, around) if n not in taken]
+        if not others:
+            self._note(bound, f"no further {pattern.nodes[climb.steps[-1]].call.op} reads the same")
+        for candidate in others:
+            if around.position(candidate) <= after:
                 continue
             for further in self._node(pattern, climb.steps[-1], candidate, bound):
                 yield from self._further_roots(pattern, k + 1, further, around)
@@ -131,16 +136,16 @@ class Matcher:
             return
         want = pattern.nodes[index]
         if node.op != want.call.op or node.domain != want.call.domain:
-            self._note(bound, f"expected {want.call.op}, found {node.kind}")
+            self._note(bound, f"expected {want.call.op}, found {node.kind}", node)
             return
         reading = self.reader.read(node)
         if isinstance(reading, str):
-            self._note(bound, reading)
+            self._note(bound, reading, node)
             return
         try:
             bound = bound.with_node(index, node).with_written(want, reading)
         except (Conflict, ZeroDivisionError) as conflict:
-            self._note(bound, str(conflict))
+            self._note(bound, str(conflict), node)
             return
         for operands in self._orders(want, reading):
             yield from self._operands(pattern, want, reading, operands, 0, bound)
@@ -295,9 +300,10 @@ class Matcher:
             seen.add(node)
             stack += [v.producer for v in node.operands if isinstance(v.producer, Node)]
 
-    def _note(self, bound: Bindings, reason: str) -> None:
+    def _note(self, bound: Bindings, reason: str, *further: Node) -> None:
         if self.reasons is not None:
-            self.reasons.append(Mismatch(reason, len(bound.nodes) + len(bound.inputs)))
+            nodes = (*bound.nodes.values(), *further)
+            self.reasons.append(Mismatch(reason, len(bound.nodes) + len(bound.inputs), nodes))
 
 
 class Bound:

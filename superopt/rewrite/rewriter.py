@@ -145,14 +145,24 @@ class Rewriter:
 
     def why_not(self, pattern: Pattern, node: Node, piece: Piece) -> Mismatch:
         """Why a rule is not applied at a node: the attempt that went furthest."""
+        found, reasons = self.attempts(pattern, node, piece)
+        if found:
+            return Mismatch("it matches", len(found[0].nodes) + len(found[0].inputs))
+        return max(reasons, key=lambda r: r.depth, default=Mismatch("another operator"))
+
+    def attempts(self, pattern: Pattern, node: Node, piece: Piece) -> tuple[list[Match], list[Mismatch]]:
+        """The matches at a node that can be made, and why all others are none."""
+        found: list[Match] = []
         self.matcher.reasons = reasons = []
         try:
             for match in self.matcher.matches(pattern, node, piece):
-                made = self._emit(match)
+                made, depth = self._emit(match), len(match.nodes) + len(match.inputs)
                 if isinstance(made, str):
-                    reasons.append(Mismatch(made, 1000))
+                    reasons.append(Mismatch(made, depth, match.nodes))
+                elif all(made[name] == old for name, old in match.results.items()):
+                    reasons.append(Mismatch("it gives what is there already", depth, match.nodes))
                 else:
-                    return Mismatch("it matches", 2000)
+                    found.append(match)
         finally:
             self.matcher.reasons = None
-        return max(reasons, key=lambda r: r.depth, default=Mismatch("another operator", 0))
+        return found, reasons

@@ -15,6 +15,8 @@ from superopt.rewrite.numerals import decimal
 
 Shape = tuple[Index, ...] | None
 
+_CONVS = ("Conv", "FusedConv")
+"""Operators whose second operand holds filters, channels first."""
 _FILLED_BY_DEFAULT = {("Pad", 1): 0}
 """Operands that may be left out when they hold this number."""
 
@@ -100,9 +102,9 @@ def _windows(found: dict[str, Any], operands: tuple[Shape, ...], operator: Opera
         if found["pads"] is None or found["auto_pad"] == "VALID":
             found["pads"] = [0] * 2 * rank
         found["auto_pad"] = "NOTSET"
-    elif found.get("auto_pad") in ("SAME_UPPER", "SAME_LOWER") and kernel is not None and "dilations" in found:
+    elif found.get("auto_pad") in ("SAME_UPPER", "SAME_LOWER") and kernel is not None and operator.name in _CONVS:
         pads = _same_pads(found, list(shape[2:]), kernel)
-        if pads is not None and operator.name == "Conv":
+        if pads is not None:
             found["pads"], found["auto_pad"] = pads, "NOTSET"
 
 
@@ -113,7 +115,9 @@ def _same_pads(found: Mapping[str, Any], sizes: list[Index], kernel: list[Index]
         if not isinstance(n, int) or not isinstance(k, int):
             return None
         out = -(-n // stride)
-        total = max((out - 1) * stride + (k - 1) * dilation + 1 - n, 0)
+        total = (out - 1) * stride + (k - 1) * dilation + 1 - n
+        if total < 0:  # onnxruntime crops then, at one end or the other
+            raise NotCovered(f"auto_pad {found['auto_pad']} with strides beyond the windows")
         small = total // 2
         before.append(small if found["auto_pad"] == "SAME_UPPER" else total - small)
         after.append(total - before[-1])

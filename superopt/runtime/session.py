@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from superopt.errors import CannotRun
+from superopt.ir.tensor import Array
 from superopt.runtime.binding import SKIP_CAPTURE, Binding, bind, home, run_options
 from superopt.runtime.deployment import LEVELS, PROVIDERS, QUIET, Deployment
 from superopt.runtime.failure import translated
@@ -27,16 +28,24 @@ class Session:
     Give a path wherever a model is large: onnxruntime then maps its external data, and an open session needs about the
     size of the weights; from bytes it needs three times that. `folder` is where bytes find their external data.
 
+    `weights` take the place of initializers of these names.
+
     `cpu_nodes` counts the nodes the CPU runs, after optimization; None where this onnxruntime does not tell. With
     `profile`, what each node takes is written to a file whose name begins so, when `end_profile` is called.
     """
 
     def __init__(
-        self, model: Path | bytes, deployment: Deployment, folder: Path | None = None, profile: Path | None = None
+        self,
+        model: Path | bytes,
+        deployment: Deployment,
+        folder: Path | None = None,
+        profile: Path | None = None,
+        weights: Mapping[str, Array] | None = None,
     ) -> None:
         self.deployment = deployment
         with translated("onnxruntime cannot open the model", model if isinstance(model, Path) else None):
-            self._native: Any = _open(model, deployment, folder, profile)
+            self._weights = {name: onnxruntime().OrtValue.ortvalue_from_numpy(a) for name, a in (weights or {}).items()}
+            self._native: Any = _open(model, deployment, folder, profile, self._weights)
         self.inputs = _ports(self._native.get_inputs())
         self.outputs = _ports(self._native.get_outputs())
         self.overridable = _ports(self._native.get_overridable_initializers())
@@ -124,7 +133,13 @@ class Session:
         return run_options(self.deployment, SKIP_CAPTURE)
 
 
-def _open(model: Path | bytes, deployment: Deployment, folder: Path | None, profile: Path | None) -> Any:
+def _open(
+    model: Path | bytes,
+    deployment: Deployment,
+    folder: Path | None,
+    profile: Path | None,
+    weights: Mapping[str, Any],
+) -> Any:
     ort = onnxruntime()
     if deployment.target == "cuda":
         preload_cuda()
@@ -145,6 +160,8 @@ def _open(model: Path | bytes, deployment: Deployment, folder: Path | None, prof
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     for key, value in {**_ALWAYS, **dict(deployment.config)}.items():
         options.add_session_config_entry(key, value)
+    for name, value in weights.items():
+        options.add_initializer(name, value)
     for name, size in deployment.free_dims:
         options.add_free_dimension_override_by_name(name, size)
     return ort.InferenceSession(model, options, providers=providers, enable_fallback=0, read_config_from_model=0)

@@ -30,9 +30,11 @@ from superopt.search.workshop import Workshop
 
 Found = Callable[[ModelFacts, list[str], Environment], None]
 
-HEAT, RACE, DEPLOY, PORTABLE = 0.15, 0.3, 0.15, 0.15
-"""Shares of the budget: to choose among variants, to compare the chosen one with the original, for its options, and to
-see what standard operators alone would give."""
+HEAT, RACE, PORTABLE = 0.15, 0.3, 0.15
+"""Shares of the budget: to choose among variants, to compare the chosen one with the original, and to see what standard
+operators alone would give."""
+DEPLOY = {"cpu": 0.2, "cuda": 0.5}
+"""And to find session options: a GPU has more of them, they are worth more, and its sessions take longer to open."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ class _Run:
     def _deploy(self, path: Path | None) -> Deployed | None:
         assert path is not None
         try:
-            return self.trial.deploy(path, DEPLOY * self.options.budget)
+            return self.trial.deploy(path, DEPLOY[self.trial.deployment.target] * self.options.budget)
         except CannotRun:
             return None
 

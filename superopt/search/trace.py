@@ -5,7 +5,7 @@ A replay believes nothing: rules must be proved as they stand, and every step mu
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from superopt.errors import CannotReplay
@@ -28,6 +28,13 @@ class Traced:
     """Equal regions share one number."""
 
 
+Watch = Callable[[Taken], None]
+
+
+def _unwatched(_: Taken) -> None:
+    """Most replays are for the result alone."""
+
+
 def name_of(node: Node, piece: Piece) -> str:
     """The first named output of a node."""
     return next((name for name in piece.tags[node].outputs if name), "")
@@ -37,39 +44,32 @@ def traced(region: Region, piece: Piece, steps: Sequence[Step], kind: int) -> Tr
     return Traced(tuple(name_of(node, piece) for node in region.members), tuple(steps), region.where, kind)
 
 
-def replay_one(piece: Piece, record: Traced, rules: Rules, rewriter: Rewriter, strict: bool = False) -> Piece:
+def replay_one(
+    piece: Piece, record: Traced, rules: Rules, rewriter: Rewriter, strict: bool = False, watch: Watch = _unwatched
+) -> Piece:
     """The steps of one region again; raises `CannotReplay` at the first that does not hold.
 
-    `strict`: each step must also be told in the words in which it would be told now.
+    `strict`: each step must also be told in the words in which it would be told now. `watch` sees each as it is taken.
     """
     members = _members(piece, record)
     if strict and {name_of(node, piece) for node in members} != set(record.members):
         raise CannotReplay(f"region {record.kind}: its nodes are not told by their first outputs")
     region = extract(piece, members, record.where)
-    after = region.piece
-    for taken in replayed(region, record, rules, rewriter, piece.names, strict):
-        after = taken.after
-    return stitch(piece, region, after, piece.names).piece
-
-
-def replayed(
-    region: Region, record: Traced, rules: Rules, rewriter: Rewriter, names: Container[str], strict: bool = False
-) -> Iterator[Taken]:
-    """Each step as it is taken again in the region."""
-    piece = region.piece
+    inner = region.piece
     for step in record.steps:
         place = f"{step.rule} at {record.where}{', '.join(step.results)}"
         pattern = rules.patterns.get(step.rule)
         if pattern is None:
             raise CannotReplay(f"{place}: no proved rule of this name")
-        found = rewriter.find(piece, pattern, step)
+        found = rewriter.find(inner, pattern, step)
         if isinstance(found, str):
             raise CannotReplay(f"{place}: {found}")
-        taken = rewriter.take(piece, *found, names)
+        taken = rewriter.take(inner, *found, piece.names)
         if strict and taken.step != step:
             raise CannotReplay(f"{place}: it is told with the inputs {_shown(step)}, they are {_shown(taken.step)}")
-        yield taken
-        piece = taken.after
+        watch(taken)
+        inner = taken.after
+    return stitch(piece, region, inner, piece.names).piece
 
 
 def _shown(step: Step) -> str:

@@ -88,6 +88,14 @@ def test_every_contender_that_is_faster_is_named() -> None:
     assert standings.verdict(lost) == f"FAILED: slower than onnxsim, {BY_HAND}"
 
 
+def test_nobody_loses_to_a_wrong_model() -> None:
+    wrong = PeerOutcome(peer="onnxsim", version="1", status="wrong", detail="off by one")
+    found = result(contender(ORIGINAL, 1.0, 1.0, 1.0), contender("onnxsim", 0.5, 0.4, 0.6), peers=(wrong,))
+    assert standings.loses_to(found) == []
+    assert standings.cell(found, "onnxsim") == "0.50 [0.40, 0.60] wrong"
+    assert standings.means([found], PEERS)["onnxsim"] == 1.0
+
+
 def test_what_went_wrong_is_a_failure_in_words() -> None:
     assert standings.problems(result(contender(ORIGINAL, 1.2, 1.1, 1.3))) == []
     failed = result(

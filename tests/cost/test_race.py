@@ -100,6 +100,7 @@ def test_what_there_was_no_time_for_is_told():
     assert found[0] is not None
     assert found[-1] is None
     assert track.reasons[39] == NO_TIME_LEFT
+    assert None not in Track([1e-3] * 40).race.run(0.5, finish=True)
 
 
 def test_beside_a_yardstick_a_slow_day_does_not_count():

@@ -17,13 +17,15 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from superopt.ir.onnx.schema import attribute_names
+from superopt.ir.onnx.schema import attribute_names, input_counts
 from superopt.ops.condition import Condition
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Operator, Registry
+from superopt.rewrite.expression import evaluate
 from superopt.rewrite.numerals import number_of
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks, find
 from superopt.rewrite.rule import Call, Number, Operand, Rule
+from superopt.rewrite.spelling import widened
 
 IR_VERSION = 8
 TRIES = 200
@@ -106,7 +108,8 @@ class Drawn:
         return int(self.rng.integers(0, 4))
 
     def real(self, name: str) -> Fraction:
-        return Fraction(int(self.rng.integers(-12, 13)) or 1, 8)
+        eighths = int(self.rng.integers(1, 13))
+        return Fraction(-eighths if self.rng.random() < 0.15 else eighths, 8)
 
     def choose(self, count: int) -> int:
         return int(self.rng.integers(count))
@@ -134,6 +137,11 @@ class _Writer:
     kept: list[Tensor] = field(default_factory=list)
     domains: set[str] = field(default_factory=set)
     newest: bool = True
+    counter: int = 0
+
+    def fresh(self, base: str) -> str:
+        self.counter += 1
+        return f"{base}_{self.counter}"
 
     def chance(self, of: float) -> bool:
         return of > 0 and self.rng.random() < of
@@ -152,7 +160,7 @@ class _Writer:
     def number(self, value: Any) -> str:
         shape = (1,) if self.chance(self.spelling.number_axes) else ()
         array = np.full(shape, number_of(value)).astype(self.spelling.dtype)
-        return self.constant(array, f"number{len(self.names)}_{len(self.nodes)}_{len(self.initializers)}")
+        return self.constant(array, self.fresh("number"))
 
     def call(
         self, operator: Operator, operands: list[Tensor | None], arguments: Mapping[str, Any], results: list[Tensor]
@@ -175,11 +183,14 @@ class _Writer:
             if parameter.kind == "attribute" if known is None else name in known:
                 attributes[name] = _attribute(operator, name, value, self.spelling.dtype)
             elif parameter.kind == "static":
-                statics[name] = self.constant(np.asarray(value, np.int64), f"{name}{len(self.nodes)}_{id(results[0])}")
+                statics[name] = self.constant(np.asarray(value, np.int64), self.fresh(name))
             else:
                 raise NotWritable(f"{name} of {operator.kind} at opset {self.opset}")
-        outputs = [f"v{len(self.nodes)}_{k}" for k in range(len(results))]
+        outputs = [self.fresh("v") for _ in results]
         inputs = names if any(p.variadic for p in own.parameters) else _placed(own, names, attributes, statics)
+        least, most = input_counts(operator.name, operator.domain, self.opset) or (0, len(inputs))
+        if len(names) > len(own.tensors) and inputs is not names or not least <= len(inputs) <= most:
+            raise NotWritable(f"the operands of {operator.kind} at opset {self.opset}")
         self.nodes.append(helper.make_node(operator.name, inputs, outputs, domain=operator.domain, **attributes))
         self.domains.add(operator.domain)
         for tensor, name in zip(results, outputs, strict=True):
@@ -199,6 +210,8 @@ class _Writer:
         if isinstance(found.get("axes"), list) and self.chance(self.spelling.negative_axes):
             total = rank + (len(found["axes"]) if operator.name == "Unsqueeze" else 0)
             found["axes"] = [a - total if a >= 0 and self.chance(0.5) else a for a in found["axes"]]
+        if operator.name == "Pad" and found.get("axes") is not None and (self.opset < 18 or self.chance(0.5)):
+            found = dict(widened(found, rank))
         if operator.name == "Reshape" and operands[0] is not None:
             found["shape"] = self._target(list(found["shape"]), operands[0].shape)
         return found
@@ -285,8 +298,6 @@ class _Written(Program):
 
 
 def _expression(operand: Operand, number: Any, names: Mapping[str, Any]) -> Any:
-    from superopt.rewrite.expression import evaluate
-
     return evaluate(operand.expression, names) if isinstance(operand, Number) else number
 
 

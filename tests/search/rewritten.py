@@ -13,15 +13,17 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper, parser
 
-from superopt.ir.onnx import facts, load, stage
+from superopt.ir.onnx import Model, facts, load, stage
+from superopt.ir.onnx.raised import raised
 from superopt.ir.onnx.save import annotate
 from superopt.normalize import normalize
 from superopt.options import Options
-from superopt.report import CheckReport, DeploymentReport, Report, TimingReport
+from superopt.report import AuditReport, CheckReport, DeploymentReport, Report, TimingReport
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of
 from superopt.runtime.deployment import Deployment
+from superopt.search.audit import audit
 from superopt.search.bodies import graphs
 from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.regions import extract
@@ -30,9 +32,12 @@ from superopt.search.trace import Traced, told, traced
 from superopt.search.trial import Trial
 from superopt.search.workshop import Workshop
 
+AUDITED_RULES = ("conv-factor-input", "matmul-associate-right")
+"""Each fits in `convolutions` once."""
+
 TEXT = """<ir_version: 8, opset_import: ["" : 17], producer_name: "p", metadata_props: ["k" : "v"]>
-g (float[1, 3, 8, 8] x, float[n, 6] z) => (float[1, 4, 6, 6] y, float[n, 5] t)
-<float[4, 3, 3, 3] k1, float[4, 3, 3, 3] k2, float[6, 7] w1, float[7, 5] w2, float[5] b1 = {1, 2, 3, 4, 5},
+g (float[1, 3, 8, 8] x, float[n, 6] z) => (float[1, 16, 6, 6] y, float[n, 5] t)
+<float[16, 3, 3, 3] k1, float[16, 3, 3, 3] k2, float[6, 7] w1, float[7, 5] w2, float[5] b1 = {1, 2, 3, 4, 5},
  float[1] b2 = {0.5}> {
   a = Identity(x)
   [conv1] c1 = Conv <kernel_shape = [3, 3]> (a, k1)
@@ -89,29 +94,29 @@ class Rewritten:
 
 
 def rewrite(
-    folder: Path, proto: onnx.ModelProto, rules: Sequence[str], rulebook: Rulebook | None = None, **options: Any
+    folder: Path, proto: onnx.ModelProto, names: Sequence[str], rulebook: Rulebook | None = None, **options: Any
 ) -> Rewritten:
-    """The model with each rule applied once, one after the other, where it first fits; each in a region of its own."""
+    """The model with each named rule applied where it first fits, one after the other, each in a region of its own."""
     original = folder / "original.onnx"
     original.write_bytes(proto.SerializeToString(deterministic=True))
-    model = load(original)
     given = Options.of(**{"target": "cpu", "threads": 1, **options})
-    tidied = normalize(model, growth_cap=None if given.growth < 0 else given.growth)
+    model = load(original)
+    base = raised(model, given.opset) if given.opset else model
+    tidied = normalize(base, growth_cap=None if given.growth < 0 else given.growth)
     vocabulary = Vocabulary(contrib=given.allow == "contrib")
-    workshop = Workshop(model, tidied.graph, rulebook or book(), vocabulary)
+    workshop = Workshop(base, tidied.graph, rulebook or book(), vocabulary)
     trace: list[Traced] = []
-    for number, rule in enumerate(rules, 1):
+    for number, rule in enumerate(names, 1):
         trace.append(_traced(workshop, trace, rule, number))
     graph, made, notes = workshop.build(trace)
     assert not notes, notes
     assert len(made) == len(trace)
-    written = stage(model, graph, folder / "staged", "optimized.onnx", "optimized.onnx.data")
-    base = Deployment("cpu", threads=1)
-    deployed = Deployed(base, base, searched=False)
-    annotate(written.path, metadata_of(deployed.best))
+    written = stage(base, graph, folder / "staged", "optimized.onnx", "optimized.onnx.data")
+    deployment = Deployment("cpu", threads=1)
+    annotate(written.path, metadata_of(deployment))
     for name in ("optimized.onnx", *written.data_files):
         (folder / "staged" / name).rename(folder / name)
-    report = _report(workshop, given, deployed.report())
+    report = _report(model, given, Deployed(deployment, deployment, searched=False).report())
     report = report.model_copy(
         update={
             "after": facts(load(folder / "optimized.onnx")),
@@ -141,13 +146,13 @@ def _traced(workshop: Workshop, trace: list[Traced], rule: str, kind: int) -> Tr
     raise AssertionError(f"{rule} fits nowhere")
 
 
-def _report(workshop: Workshop, options: Options, deployment: DeploymentReport) -> Report:
-    before = facts(workshop.model)
+def _report(model: Model, options: Options, deployment: DeploymentReport) -> Report:
+    before = facts(model)
     return Report(
         verdict="1.20× faster (1.10 to 1.30), outputs checked equal", returned="optimized", before=before, after=before,
         rewrites=[], candidate_nodes=0, timing=TimingReport.untimed("no clock"), deployment=deployment,
         check=CheckReport(status="equal", reason="", runs=1, inputs=[], outputs=[]),
-        environment=Trial(workshop.model, options, lambda *_: None).environment(), options=options.as_json(),
+        environment=Trial(model, options, lambda *_: None).environment(), options=options.as_json(),
         peak_memory_bytes=0, seconds=0.0,
     )  # fmt: skip
 
@@ -187,3 +192,13 @@ def with_external_data(proto: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
         tensor.CopyFrom(header)
     (folder / "weights.bin").write_bytes(data)
     return moved
+
+
+def audited(result: Rewritten, rules: tuple[Path, ...] = ()) -> AuditReport:
+    return audit(result.original, result.optimized, result.report, rules, (), lambda *_: None)
+
+
+def problem(result: Rewritten) -> str:
+    found = audited(result)
+    assert not found.confirmed
+    return found.problems[0]

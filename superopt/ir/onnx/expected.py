@@ -14,7 +14,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
-from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import ModelProto, NodeProto, TensorProto
 
 from superopt.ir.graph import Graph
 from superopt.ir.onnx.export import encode
@@ -30,6 +30,7 @@ _DATA = frozenset(
     | {"external_data", "data_location"}
 )
 _NUMBER = "superopt.number"
+_NAMES = ("name", "key", "domain")
 _SHOWN = 80
 
 
@@ -128,7 +129,8 @@ def _as_written(tensor: Tensor, name: str, external: bool) -> TensorProto:
     """What `embedded` and `referenced` write besides the content."""
     if isinstance(tensor, ProtoTensor) and not external:
         header = _header(tensor.proto)
-        header.name = name
+        if header.name != name:
+            header.name = name
         return header
     header = TensorProto(name=name, data_type=CODES[tensor.dtype], dims=tensor.shape)
     if isinstance(tensor, ProtoTensor) and tensor.proto.doc_string:
@@ -155,16 +157,14 @@ def _key(message: Message) -> object:
     """What one thing of a list is known by: a node by what it computes."""
     if isinstance(message, NodeProto):
         return tuple(message.output)
-    if isinstance(message, ValueInfoProto | TensorProto | AttributeProto):
-        return message.name
-    return None
+    return tuple(getattr(message, name) for name in _NAMES if hasattr(message, name))
 
 
 def _describe(message: Message) -> str:
     if isinstance(message, NodeProto):
         kind = f"{message.domain}::{message.op_type}" if message.domain else message.op_type
         return f"{kind} {message.name!r} that computes {', '.join(filter(None, message.output)) or 'nothing'}"
-    return next((repr(getattr(message, n)) for n in ("name", "key", "domain") if hasattr(message, n)), "")
+    return next((repr(getattr(message, n)) for n in _NAMES if hasattr(message, n)), "")
 
 
 def _told(where: str, expected: object, found: object) -> str:

@@ -17,7 +17,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 from superopt.ir.graph import Attribute, Graph, Label, Node, Opaque, Value
 from superopt.ir.onnx.metadata import add_metadata
 from superopt.ir.onnx.model import Model
-from superopt.ir.onnx.tensors import SparseConstant, embedded
+from superopt.ir.onnx.tensors import SparseConstant, embedded, tensor_of
 from superopt.ir.tensor import Tensor
 
 WriteTensor = Callable[[Tensor, str], TensorProto]
@@ -64,7 +64,7 @@ _UNNAMED = Label()
 
 class _Exporter:
     def __init__(self, model: Model, write_tensor: WriteTensor) -> None:
-        self.write_tensor = write_tensor
+        self.write_tensor, self.folder = write_tensor, model.folder
         self.reserved = set(_all_names(model.proto.graph))
         self.counter = 0
 
@@ -139,13 +139,19 @@ class _Exporter:
             if constant is not None:
                 out.initializer.append(self.write_tensor(constant.tensor, names.of[Value(constant)]))
             elif tensor.name in inputs:
-                out.initializer.append(tensor)
+                out.initializer.append(self._default(tensor))
         for constant in by_name.values():
             if isinstance(constant.tensor, SparseConstant):
                 out.sparse_initializer.append(constant.tensor.proto)
                 out.sparse_initializer[-1].values.name = names.of[Value(constant)]
             else:
                 out.initializer.append(self.write_tensor(constant.tensor, names.of[Value(constant)]))
+
+    def _default(self, tensor: TensorProto) -> TensorProto:
+        """The file's own record, unless that points at a data file that will not lie beside the result."""
+        if tensor.data_location != TensorProto.EXTERNAL:
+            return tensor
+        return self.write_tensor(tensor_of(tensor, self.folder, f"initializer {tensor.name!r}"), tensor.name)
 
     def _node(self, node: Node, label: Label, names: _Names, out: NodeProto) -> None:
         origin = label.origin

@@ -24,10 +24,10 @@ def real_attributes(op: str, domain: str, opset: int) -> frozenset[str]:
 
 
 @cache
-def most_inputs(op: str, domain: str, opset: int) -> int | None:
-    """How many inputs the operator may have; None for one that ONNX does not define at that opset."""
+def input_counts(op: str, domain: str, opset: int) -> tuple[int, int] | None:
+    """How many inputs the operator must and may have; None for one that ONNX does not define at that opset."""
     schema = _schema(op, domain, opset)
-    return None if schema is None else schema.max_input
+    return None if schema is None else (schema.min_input, schema.max_input)
 
 
 def _schema(op: str, domain: str, opset: int) -> defs.OpSchema | None:

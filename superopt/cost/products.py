@@ -1,0 +1,106 @@
+"""Work that the clock counts by multiplications: convolutions, matrix products and what is built of them."""
+
+from __future__ import annotations
+
+import math
+
+from superopt.cost.columns import Amounts, Column
+from superopt.cost.measures import Measures, moved, operand, typed
+from superopt.cost.weights import is_weight
+from superopt.ir.graph import Node
+
+_FILTERS = {"QLinearConv": 3, "QLinearMatMul": 3}  # where weights stand among the operands, when not second
+
+
+def convolution(node: Node, op: str, measures: Measures) -> Amounts:
+    """One matrix product for each image and group, over the input laid out for it once for all filters of the group."""
+    if op == "ConvTranspose":
+        return _transposed_convolution(node, op, measures)
+    result, weights = measures.shape(node.outputs[0]), operand(node, _FILTERS.get(op, 1))
+    filters = measures.shape(weights)
+    group, images, window = int(node.attribute("group", 1)), max(1, math.prod(result[:1])), math.prod(filters[2:])
+    operations = 2.0 * math.prod(result) * math.prod(filters[1:])
+    fixed = measures.bytes(weights) if weights is not None else 0.0
+    common = (
+        (Column("convolution", "byte", "data"), moved(node, measures) - fixed),
+        (Column("convolution", "byte", "weights"), fixed * images),
+        (Column("convolution", "run", "group"), float(group * images) if group > 1 else 0.0),
+    )
+    if group > 1 and filters[1:2] == (1,):
+        style = _depthwise_style(node, window)
+        return ((Column("convolution", "operation", typed(node, style)), operations), *common)
+    style = "pointwise" if window == 1 else "dense"
+    laid_out = operations / (2.0 * max(1, filters[0] // group)) if filters else 0.0
+    return (
+        (Column("convolution", "operation", typed(node, style)), operations),
+        (Column("convolution", "element", style), laid_out),
+        *common,
+    )
+
+
+def _depthwise_style(node: Node, window: int) -> str:
+    """Windows of 1 and of 3 × 3 that touch every place have kernels of their own."""
+    dense = all(step == 1 for name in ("strides", "dilations") for step in node.attribute(name, ()))
+    return f"depthwise {window}" if window == 1 or (window == 9 and dense) else "depthwise"
+
+
+def _transposed_convolution(node: Node, op: str, measures: Measures) -> Amounts:
+    first, filters = operand(node, 0), measures.shape(operand(node, 1))
+    operations = 2.0 * measures.elements(first) * math.prod(filters[1:])
+    return (
+        (Column("convolution", "operation", "transposed"), operations),
+        (Column("convolution", "byte", "transposed"), moved(node, measures)),
+    )
+
+
+def product(node: Node, op: str, measures: Measures) -> Amounts:
+    """Both matrices may have leading axes; the inner size is the first one's last, or its first when transposed."""
+    left = measures.shape(operand(node, 0))
+    second = _FILTERS.get(op, 1)
+    transposed = bool(node.attribute("transA", 0))
+    inner = left[-2 if transposed and len(left) > 1 else -1] if left else 1
+    right = operand(node, second)
+    style = "weights" if right is not None and is_weight(right) else "data"
+    operations = 2.0 * measures.elements(node.outputs[0]) * inner
+    return (
+        (Column("product", "operation", typed(node, style)), operations),
+        (Column("product", "byte", style), moved(node, measures)),
+    )
+
+
+def einsum(node: Node, op: str, measures: Measures) -> Amounts:
+    equation = str(node.attribute("equation", "")).replace(" ", "")
+    sizes: dict[str, int] = {}
+    for labels, value in zip(equation.split("->")[0].split(","), node.inputs, strict=False):
+        for label, size in zip(reversed(labels), reversed(measures.shape(value)), strict=False):
+            sizes[label] = max(size, sizes.get(label, 1))
+    return (
+        (Column("product", "operation", "data"), 2.0 * math.prod(sizes.values())),
+        (Column("product", "byte", "data"), moved(node, measures)),
+    )
+
+
+def attention(node: Node, op: str, measures: Measures) -> Amounts:
+    """Queries and keys, then probabilities and values; with the projections where the operator holds them."""
+    query, result = measures.shape(operand(node, 0)), node.outputs[0]
+    projects = bool(node.domain) and op == "Attention"
+    second = measures.shape(operand(node, 1)) or query
+    keys = query if projects else second
+    length = keys[-2] if len(keys) > 1 else 1
+    operations = 4.0 * measures.elements(result) * length
+    projection = 2.0 * math.prod(query) * second[-1] if projects and second else 0.0
+    return (
+        (Column("attention", "operation", op), operations),
+        (Column("product", "operation", "weights"), projection),
+    )
+
+
+def recurrent(node: Node, op: str, measures: Measures) -> Amounts:
+    first, weights = measures.shape(operand(node, 0)), [v for v in node.inputs[1:3] if v is not None]
+    steps = first[0] if first else 1
+    batch = first[1] if len(first) > 1 else 1
+    operations = 2.0 * steps * batch * sum(map(measures.elements, weights))
+    return (
+        (Column("recurrent", "operation", op), operations),
+        (Column("recurrent", "run", op), float(steps)),
+    )

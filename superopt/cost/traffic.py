@@ -1,0 +1,100 @@
+"""Work that the clock counts by what it touches: element-wise nodes, copies, reductions."""
+
+from __future__ import annotations
+
+import math
+
+from superopt.cost.columns import Amounts, Column
+from superopt.cost.measures import Measures, moved, operand, typed
+from superopt.ir.graph import Node
+
+
+def elementwise(node: Node, op: str, measures: Measures) -> Amounts:
+    touched = (Column("element-wise", "byte", typed(node, op)), moved(node, measures))
+    return (touched, *_broadcast(node, measures))
+
+
+def _broadcast(node: Node, measures: Measures) -> Amounts:
+    """Operands of unequal shapes are combined stretch by stretch: over the last axes that all of them vary along, or
+    that all but one lack. A last axis of size 1 under axes that are broadcast makes every element a stretch."""
+    shape = measures.shape(node.outputs[0])
+    operands = [s for s in map(measures.shape, node.inputs) if s and s != shape]
+    if not operands or not shape:
+        return ()
+    span, pattern = 1, None
+    for back in range(1, len(shape) + 1):
+        size = shape[-back]
+        varies = [len(s) >= back and s[-back] == size for s in operands]
+        if pattern is not None and varies != pattern:
+            break
+        span, pattern = span * size, varies
+    return ((Column("piece", "run", "broadcast"), math.prod(shape) / max(1, span)),)
+
+
+def function(node: Node, op: str, measures: Measures) -> Amounts:
+    if op == "Pow" and math.prod(measures.shape(operand(node, 1))) == 1:
+        op = "Pow of one exponent"
+    elements = float(measures.elements(node.outputs[0]))
+    touched = (Column("element-wise", "byte", "function"), moved(node, measures))
+    return ((Column("function", "element", typed(node, op)), elements), touched)
+
+
+def movement(node: Node, op: str, measures: Measures) -> Amounts:
+    """What leaves is read and written once; the rest of a Slice, Gather or Split is never touched. Each stretch of
+    memory that is copied in one go has a price of its own."""
+    written = sum(map(measures.bytes, node.outputs))
+    elements = sum(map(measures.elements, node.outputs))
+    kept = _kept_together(node, op, measures)
+    if kept <= 1:
+        return ((Column("movement", "element", typed(node, op)), float(elements)),)
+    bytes_ = Column("movement", "byte", typed(node, op)), 2.0 * written
+    return (bytes_, (Column("piece", "run"), elements / kept))
+
+
+def _kept_together(node: Node, op: str, measures: Measures) -> int:
+    """How many neighbouring elements stay neighbours."""
+    shape = measures.shape(node.outputs[0])
+    first = measures.shape(operand(node, 0))
+    if op == "Transpose":
+        perm = node.attribute("perm")
+        order = perm if isinstance(perm, tuple) else tuple(reversed(range(len(shape))))
+        swapped = [i for i, axis in enumerate(order) if i != axis]
+        return math.prod(shape[max(swapped) + 1 :] if swapped else shape)
+    if op in ("Concat", "Split"):
+        axis = int(node.attribute("axis", 0))
+        parts = node.inputs if op == "Concat" else node.outputs
+        return min((math.prod(measures.shape(part)[axis:]) for part in parts), default=1)
+    if op == "Gather" and first:
+        return max(2, math.prod(first[int(node.attribute("axis", 0)) % len(first) + 1 :]))
+    if len(first) != len(shape):
+        return max(2, math.prod(shape[-1:]))
+    changed = [i for i, (a, b) in enumerate(zip(first, shape, strict=True)) if a != b]
+    if not changed:
+        return math.prod(shape)
+    return math.prod(shape[max(changed) + 1 :]) if max(changed) + 1 < len(shape) else shape[-1]
+
+
+def reduction(node: Node, op: str, measures: Measures) -> Amounts:
+    """Neighbours are quickly combined; what lies far apart is not."""
+    first = operand(node, 0)
+    shape = measures.shape(first)
+    axes = _axes(node, op)
+    along = not shape or axes is None or len(shape) - 1 in {axis % len(shape) for axis in axes}
+    read = max(math.prod(shape), measures.elements(node.outputs[0]))
+    return ((Column("reduction", "element", typed(node, op if along else f"{op} across")), float(read)),)
+
+
+def _axes(node: Node, op: str) -> tuple[int, ...] | None:
+    """Axes that are combined; None where that is all of them, or where the last is always among them."""
+    if op in ("Softmax", "LogSoftmax", "ArgMax", "ArgMin", "LpNormalization", "TopK"):
+        return (int(node.attribute("axis", -1)),)
+    axes = node.attribute("axes")
+    given = node.inputs[1] if op.startswith("Reduce") and len(node.inputs) > 1 else None
+    if axes is None and given is not None and given.constant is not None and given.constant.readable:
+        axes = tuple(int(axis) for axis in given.constant.numpy().reshape(-1))
+    return axes or None
+
+
+def pool(node: Node, op: str, measures: Measures) -> Amounts:
+    window = math.prod(node.attribute("kernel_shape", (1,)))
+    return ((Column("pool", "element", typed(node, op)), float(measures.elements(node.outputs[0]) * window)),)

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from specs import load
+from superopt.cost.coefficients import PRIORS
+from superopt.cost.columns import Column
+from superopt.cost.features import amounts
+from superopt.cost.fusions import ABSORBED
+from superopt.cost.kinds import KINDS
+from superopt.cost.measures import UNKNOWN_SHAPE, Measures
+from superopt.cost.workloads import data, node, weights, whole
+from superopt.ir.graph import Node, Value, make_node, make_parameter
+from superopt.ir.types import DType, TensorType
+
+pytestmark = pytest.mark.unit
+
+
+def counted(of: Node, role: str = "", **sizes: int) -> dict[str, float]:
+    return {column.text: amount for column, amount in amounts(of, Measures(sizes), role)}
+
+
+def test_a_product_counts_operations_and_bytes():
+    found = counted(node("MatMul", [data(0, (2, 5, 3)), weights(3, 4)], (2, 5, 4)))
+    assert found["product operation weights"] == 2 * (2 * 5 * 4) * 3
+    assert found["product byte weights"] == 4 * (2 * 5 * 3 + 3 * 4 + 2 * 5 * 4)
+    transposed = counted(node("Gemm", [data(0, (3, 5)), data(1, (3, 4))], (5, 4), attributes={"transA": 1}))
+    assert transposed["product operation data"] == 2 * 5 * 4 * 3
+
+
+def test_a_convolution_counts_by_its_window_and_groups():
+    x = data(0, (1, 8, 10, 10))
+    dense = counted(node("Conv", [x, weights(16, 8, 3, 3)], (1, 16, 8, 8)))
+    assert dense["convolution operation dense"] == 2 * (16 * 64) * 8 * 9
+    assert dense["convolution element dense"] == 64 * 8 * 9
+    grouped = counted(node("Conv", [x, weights(8, 1, 5, 5)], (1, 8, 6, 6), attributes={"group": 8}))
+    assert grouped["convolution operation depthwise"] == 2 * (8 * 36) * 25
+    assert grouped["convolution run group"] == 8
+
+
+def test_only_what_leaves_a_slice_is_moved():
+    cut = node("Slice", [data(0, (100, 6)), whole(0), whole(10), whole(0)], (10, 6))
+    assert counted(cut)["movement byte Slice"] == 2 * 4 * 60
+
+
+def test_rows_that_stay_together_move_in_pieces_and_single_elements_do_not():
+    rows = node("Transpose", [data(0, (4, 8, 16))], (8, 4, 16), attributes={"perm": (1, 0, 2)})
+    scattered = node("Transpose", [data(0, (4, 8))], (8, 4), attributes={"perm": (1, 0)})
+    assert counted(rows)["piece run"] == 32
+    assert counted(scattered)["movement element Transpose"] == 32
+
+
+def test_a_last_axis_of_one_makes_every_element_a_stretch():
+    thin = counted(node("Add", [data(0, (7, 9, 1)), data(1, (1,))], (7, 9, 1)))
+    plain = counted(node("Add", [data(0, (7, 9)), data(1, (9,))], (7, 9)))
+    assert thin["piece run broadcast"] == 63
+    assert plain["piece run broadcast"] == 7
+    assert "piece run broadcast" not in counted(node("Add", [data(0, (7, 9)), data(1, (7, 9))], (7, 9)))
+
+
+def test_reductions_across_rows_are_told_from_those_along_them():
+    x = data(0, (6, 8))
+    along = node("ReduceMean", [x], (6, 1), attributes={"axes": (1,)})
+    across = node("ReduceSum", [x, whole(0)], (1, 8))
+    assert counted(along)["reduction element ReduceMean"] == 48
+    assert counted(across)["reduction element ReduceSum across"] == 48
+
+
+def test_views_cost_a_launch_of_their_own_kind_and_absorbed_nodes_none():
+    assert counted(node("Reshape", [data(0, (6, 8)), whole(48)], (48,))) == {"launch run view": 1.0}
+    assert counted(node("Relu", [data(0, (6, 8))], (6, 8)), ABSORBED) == {"absorbed byte Relu": 192}
+
+
+def test_the_end_of_a_spelled_out_function_counts_as_that_function():
+    last = node("Mul", [data(0, (6, 8)), data(1, (6, 8))], (6, 8))
+    assert counted(last, "Gelu")["function element Gelu"] == 48
+
+
+def test_symbols_take_their_sizes():
+    x = Value(make_parameter(0, TensorType(DType.FLOAT16, ("n", 4))))
+    relu = make_node("Relu", [x], {}, [x.type])
+    assert counted(relu, n=10)["element-wise byte Relu float16"] == 2 * 2 * 40
+
+
+def test_a_shape_that_onnx_does_not_infer_is_guessed_from_the_operands():
+    x = data(0, (6, 8))
+    gelu = make_node("Gelu", [x], {}, [None], domain="com.microsoft")
+    product = make_node(
+        "FusedMatMul", [gelu.outputs[0], data(1, (5, 8))], {"transB": 1}, [None], domain="com.microsoft"
+    )
+    assert Measures({}).shape(product.outputs[0]) == (6, 5)
+    lost = make_node("Source", [], {}, [None], domain="custom")
+    assert Measures({}).shape(lost.outputs[0]) == UNKNOWN_SHAPE
+
+
+def test_every_operator_with_a_formula_has_a_price():
+    x, w = data(0, (1, 4, 6, 6)), weights(4, 4, 3, 3)
+    for op in {*(operator.name for operator in load()), *KINDS}:
+        for operands in ([x, w, w], [x], []):
+            found = amounts(make_node(op, operands, {}, [x.type]), Measures({}))
+            assert PRIORS.price(found) > 0, op
+            assert all(PRIORS.of(column) > 0 for column, _ in found), op
+
+
+def test_a_column_without_a_price_of_its_own_takes_the_general_one():
+    assert PRIORS.of(Column("launch", "run", "Never")) == PRIORS.of(Column("launch", "run"))
