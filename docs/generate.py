@@ -51,6 +51,8 @@ def type_text(annotation: object) -> str:
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
     if isinstance(annotation, type) and annotation in SCALARS:
         return SCALARS[annotation]
+    if origin is tuple:
+        return f"[{', '.join(map(type_text, arguments))}]"
     raise TypeError(f"no words for {annotation!r}: teach docs/generate.py")
 
 

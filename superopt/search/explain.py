@@ -36,7 +36,7 @@ AROUND = 400
 """Nodes around one that are looked at for the beginning of a rule, at most."""
 SHOWN = 20
 """Attempts of one rule that are told, at most."""
-WITHOUT_SEARCH = "whether it pays only the clock can say: superopt optimize IN.onnx -o OUT.onnx --explain NODE"
+WITHOUT_SEARCH = "whether it pays, the clock says: with -o or --dry-run it is asked"
 
 
 def explain(path: Path, asked: Sequence[str], options: Options, report: Report | None, tell: Tell) -> ExplainReport:
