@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.texts import without_folders
+
 SUPEROPT = (sys.executable, "-m", "superopt")
 TIMED_OUT = 124
 
@@ -23,7 +25,7 @@ class Done:
     def problem(self) -> str:
         """How it ended, with the line that usually says why."""
         lines = [line.strip() for line in self.said.splitlines() if line.strip()]
-        why = lines[-1][:300] if lines else "no message"
+        why = without_folders(lines[-1])[:300] if lines else "no message"
         if self.returncode == TIMED_OUT:
             return why
         if self.returncode < 0:

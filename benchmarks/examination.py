@@ -16,6 +16,7 @@ from benchmarks.peers import TIMED, Peers
 from benchmarks.records import BY_HAND, ORIGINAL, AuditOutcome, Contender, OptimizeOutcome, PeerOutcome, Result
 from benchmarks.stages import Timing, Workplace
 from benchmarks.subjects import Subject
+from benchmarks.texts import without_folders
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -55,7 +56,7 @@ class Examination:
         try:
             return self._examine(subject, key)
         except Exception as error:  # noqa: BLE001 - one model must not cost the others their results
-            trouble = OptimizeOutcome(problem=f"{type(error).__name__}: {error}"[:300])
+            trouble = OptimizeOutcome(problem=without_folders(f"{type(error).__name__}: {error}")[:300])
             nothing = AuditOutcome(status="nothing to audit")
             return self._assemble(subject, key, trouble, nothing, [], Timing((), None))
 
@@ -87,7 +88,7 @@ class Examination:
             group=subject.group,
             key=key,
             code=self._code,
-            command=shlex.join(["superopt", *without_folders(command)]),
+            command=shlex.join(["superopt", *map(without_folders, command)]),
             nodes=seen.nodes,
             file_bytes=seen.file_bytes,
             optimize=optimized,
@@ -139,11 +140,6 @@ def code_digest(root: Path = ROOT) -> str:
             found.update(str(path.relative_to(root)).encode())
             found.update(path.read_bytes())
     return found.hexdigest()[:12]
-
-
-def without_folders(words: Sequence[str]) -> list[str]:
-    """A command as it is printed: where files lie on this machine helps nobody."""
-    return [Path(word).name if "/" in word else word for word in words]
 
 
 def now() -> str:

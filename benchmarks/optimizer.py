@@ -25,11 +25,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import graphs, standings, subjects
-from benchmarks.examination import Choices, Examination, now, without_folders
+from benchmarks.examination import Choices, Examination, now
 from benchmarks.peers import PEERS, Installed, Peers
 from benchmarks.records import BY_HAND, ORIGINAL, Result
 from benchmarks.subjects import Subject
-from benchmarks.texts import aligned
+from benchmarks.texts import aligned, without_folders
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for subject in wanted:
         results.append(examination.result(subject))
         print("  ".join(standings.row(results[-1], (ORIGINAL, *names, BY_HAND))), file=sys.stderr, flush=True)
-    command = shlex.join(["python", "benchmarks/optimizer.py", *without_folders(words)])
+    command = shlex.join(["python", "benchmarks/optimizer.py", *map(without_folders, words)])
     installed = peers.installed if peers else {}
     lines = heading(results, command, installed)
     text = "\n".join([*lines, "", standings.table(results, names), "", *standings.summary(results, names)]) + "\n"

@@ -20,6 +20,7 @@ from benchmarks import graphs, subjects
 from benchmarks.commandline import SUPEROPT, TIMED_OUT, Done, run
 from benchmarks.records import PeerOutcome, Status
 from benchmarks.subjects import Subject
+from benchmarks.texts import without_folders
 from superopt.report import CheckReport
 
 WORKER = Path(__file__).with_name("peer_worker.py")
@@ -112,10 +113,12 @@ class Peers:
         try:
             outcome = self._run(peer, subject, target, made)
         except Exception as error:  # noqa: BLE001 - a peer may leave behind a file that nothing can read
-            outcome = _without_run(peer, found, "crashed", f"{type(error).__name__}: {error}"[:300])
+            why = without_folders(f"{type(error).__name__}: {error}")[:300]
+            outcome = _without_run(peer, found, "crashed", why)
         if outcome.status not in TIMED:
             made.unlink(missing_ok=True)
-        record.write_text(outcome.model_dump_json(indent=2) + "\n")
+        if outcome.status != "unchecked":  # the fault may be the check's, and mended next time
+            record.write_text(outcome.model_dump_json(indent=2) + "\n")
         return outcome
 
     def _files(self, peer: Peer, subject: Subject) -> tuple[Path, Path]:
@@ -163,4 +166,4 @@ def check_status(done: Done, report: Path) -> tuple[Status, str]:
         return "unchecked", done.problem
     found = CheckReport.model_validate_json(report.read_text())
     words: dict[str, Status] = {"equal": "ok", "different": "wrong", "unchecked": "unchecked"}
-    return words[found.status], found.reason
+    return words[found.status], without_folders(found.reason)

@@ -8,6 +8,9 @@ onnxruntime's full optimization level, in one interleaved run with the others of
 seen nothing but its own calibration, is asked for the same regions, and the ranks are compared (Spearman's
 correlation). Then it learns from every other region of the model, as a search would, and is asked for those in between.
 
+What the predictor looks at was chosen with these models in view; only its prices come from the calibration alone. And
+regions of different sizes are easier to rank than two spellings of one region: read the typical error as well.
+
 `--clock cpu` counts the CPU seconds of one thread: neighbours on a shared machine do not disturb it.
 """
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+
+def without_folders(text: str) -> str:
+    """Files by their names alone: where they lie on this machine helps nobody."""
+    return re.sub(r"(?<![\w.)/])/(?:[^\s/:'\"]+/)+", "", text)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

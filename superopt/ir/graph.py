@@ -235,6 +235,14 @@ def replace_inputs(node: Node, inputs: Iterable[Value | None], captured: Iterabl
     )
 
 
+def again(node: Node) -> Node:
+    """The same operator on the same operands once more, apart from the first."""
+    return make_node(
+        node.op, node.inputs, node.attributes, node.types,
+        domain=node.domain, captured=node.captured, instance=node.instance + 1,
+    )  # fmt: skip
+
+
 def _exact(value: object) -> object:
     """An attribute as a key that tells 1 from 1.0 and 0.0 from −0.0, and finds NaN equal to itself."""
     if isinstance(value, float):

@@ -188,6 +188,8 @@ def same(a: Index, b: Index) -> bool:
 
 def floor_divide(number: Index, divisor: Index) -> Index:
     """⌊number / divisor⌋ for a divisor of at least 1; what divides exactly is taken out."""
+    if isinstance(divisor, int) and divisor == 0:
+        raise ZeroDivisionError(f"{number} divided by 0")
     if isinstance(number, int) and isinstance(divisor, int):
         return number // divisor
     if isinstance(divisor, int) and divisor == 1:

@@ -6,6 +6,7 @@ equal graphs would look different.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -19,13 +20,18 @@ READABLE = 1 << 16
 SHORT = 4096
 """Elements of the longest list of axes, pads or dims that is read."""
 
+WITHOUT_FORMULA = frozenset({"Constant", "CastLike", "Shape", "Size"})
+"""Operators that have no formula in specs/ and are functions of their inputs all the same."""
+
 Number: TypeAlias = int | float
 
 
 class Constants:
     """The constants of one optimization, by identity and by content."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_function: Callable[[Node], bool] = lambda node: True) -> None:
+        self.is_function = is_function
+        """Whether a node computes a function of its operands, by a definition that is known: no random number, say."""
         self._fills: dict[Tensor, Number | None] = {}
         self._made: dict[tuple[DType, tuple[int, ...], bytes], Value] = {}
         self._weights: dict[Node, bool] = {}
@@ -69,7 +75,8 @@ class Constants:
                 continue
             fixed = all(isinstance(v.producer, Constant | Node) for v in node.operands)
             made = bool(node.inputs) or node.op == "Constant"
-            self._weights[node] = fixed and made and not node.bodies and all(self._weights[n] for n in below)
+            pure = not node.bodies and self.is_function(node)
+            self._weights[node] = fixed and made and pure and all(self._weights[n] for n in below)
             stack.pop()
         return self._weights[value.producer]
 

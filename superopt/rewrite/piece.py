@@ -12,7 +12,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from superopt.ir.graph import Node, Value, replace_inputs
+from superopt.ir.graph import Node, Value, again, replace_inputs
 from superopt.rewrite.constants import Constants
 
 
@@ -147,11 +147,16 @@ def rewritten(
     tags = dict(piece.tags)
     names = dict(piece.names)
     _name_new(piece, moved, rule, tags, names, taken)
+    present = set(piece.members)
     for node in piece.members:
         if not any(v in moved for v in node.operands):
             continue
         inputs = tuple(None if v is None else moved.get(v, v) for v in node.inputs)
         new = replace_inputs(node, inputs, (moved.get(v, v) for v in node.captured))
+        if not piece.constants.is_function(node):
+            while new in present:  # two random numbers stay two, even where they read the same now
+                new = again(new)
+            present.add(new)
         if node in tags and new not in tags:
             tags[new] = tags[node]
         for before, after in zip(node.outputs, new.outputs, strict=True):

@@ -14,6 +14,7 @@ from superopt.errors import BadInput
 from superopt.ops.condition import Condition, negate
 from superopt.ops.element import Access, Element
 from superopt.ops.formula import Tensor, constant
+from superopt.ops.table import table
 from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.expression import Expression, Name, evaluate, names_in
 from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Rule, Step, Where
@@ -159,7 +160,7 @@ class Program:
         if isinstance(operand, str):
             return values[operand] if operand in values else constant(self.names[operand])
         if isinstance(operand, Number):
-            return constant(evaluate(operand.expression, self.names))
+            return numbers(operand, self.names)
         return self.keep("", self._call(operand, values, 1)[0])
 
     def _call(self, call: Call, values: Mapping[str, Tensor], outputs: int) -> tuple[Tensor, ...]:
@@ -217,6 +218,12 @@ class _Prefixed:
 
     def real(self, name: str) -> Any:
         return self.source.real(self.prefix + name)
+
+
+def numbers(operand: Number, names: Mapping[str, Any]) -> Tensor:
+    """A number as a tensor without axes, a list of numbers as a tensor of known elements."""
+    value = evaluate(operand.expression, names)
+    return table(value) if isinstance(value, list) else constant(value)
 
 
 def find(call: Call, registry: Registry) -> Operator:

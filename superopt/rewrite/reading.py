@@ -58,8 +58,17 @@ def strictly(condition: Condition) -> bool:
 class Reader:
     """Reads the nodes of one model; each node once."""
 
-    def __init__(self, registry: Registry, opset: int, constants: Constants, sizes: Sizes) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        opset: int,
+        constants: Constants,
+        sizes: Sizes,
+        own: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
         self.registry, self.opset, self.constants, self.sizes = registry, opset, constants, sizes
+        self.own = own
+        """Operators that the model defines itself."""
         self._read: dict[Node, Reading | str] = {}
         self._signatures: dict[tuple[object, ...], tuple[Reading | str, tuple[int | None, ...]]] = {}
 
@@ -100,8 +109,8 @@ class Reader:
         return (*parts, tuple(list(distinct).index(v) if v is not None else -1 for v in node.inputs))
 
     def version(self, op: str, domain: str) -> Operator | None:
-        """The definition that the model's opset means."""
-        return self.registry.find(op, domain, None if domain else self.opset)
+        """The definition that the model's opset means; none of an operator that the model defines itself."""
+        return None if (domain, op) in self.own else self.registry.find(op, domain, None if domain else self.opset)
 
     def _attempt(self, node: Node) -> Reading | str:
         newest, own = self.registry.find(node.op, node.domain), self.version(node.op, node.domain)
@@ -119,7 +128,7 @@ class Reader:
             kept = tuple(v if k not in spelled.dropped else None for k, v in enumerate(operands))
             with deciding(strictly):
                 problem = self._same_meaning(node, own, raw, operands, newest, spelled.arguments, kept)
-        except (Illegal, NotCovered, Undetermined) as error:
+        except (Illegal, NotCovered, Undetermined, ZeroDivisionError) as error:
             return f"{node.kind}: {error}"
         ranks = tuple(len(s) for s, v in zip(shapes, kept, strict=True) if s is not None and v is not None)
         return problem or Reading(newest, _without_trailing_none(kept), spelled.arguments, ranks)

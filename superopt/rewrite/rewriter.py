@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from superopt.ir.graph import Node, Value
 from superopt.ops.registry import Registry
 from superopt.rewrite.conflict import Conflict
-from superopt.rewrite.constants import Constants
+from superopt.rewrite.constants import WITHOUT_FORMULA, Constants
 from superopt.rewrite.emit import Emitter, Vocabulary
 from superopt.rewrite.match import Match, Matcher, Mismatch
 from superopt.rewrite.pattern import Pattern, compile_pattern
@@ -73,13 +73,25 @@ class Rules:
 class Rewriter:
     """What all searches on one model share: its opset, its constants, what may be emitted."""
 
-    def __init__(self, registry: Registry, opset: int, vocabulary: Vocabulary) -> None:
-        self.constants, self.sizes = Constants(), Sizes()
-        self.reader = Reader(registry, opset, self.constants, self.sizes)
+    def __init__(
+        self,
+        registry: Registry,
+        opset: int,
+        vocabulary: Vocabulary,
+        own: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
+        """`own` are the operators that the model defines itself: they may mean anything."""
+        self.constants, self.sizes = Constants(self._is_function), Sizes()
+        self.reader = Reader(registry, opset, self.constants, self.sizes, own)
         self.matcher = Matcher(registry, self.reader, self.constants, self.sizes)
         self.emitter = Emitter(registry, self.reader, self.constants, self.sizes, vocabulary)
         self._alone: dict[tuple[str, Node], list[tuple[Match, Mapping[str, Value]]]] = {}
         self._made: dict[tuple[object, ...], Mapping[str, Value] | str] = {}
+
+    def _is_function(self, node: Node) -> bool:
+        if (node.domain, node.op) in self.reader.own:
+            return False
+        return (node.op in WITHOUT_FORMULA and not node.domain) or self.reader.registry.find(node.op, node.domain) is not None
 
     def runs(self, node: Node) -> bool:
         """Whether a node does work at run time, and is not computed at export."""

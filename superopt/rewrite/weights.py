@@ -21,6 +21,7 @@ from superopt.ir.onnx.small import runnable
 from superopt.ir.onnx.tensors import CODES
 from superopt.ir.tensor import Array, ArrayTensor, Tensor, numpy_dtype
 from superopt.ir.types import DType, TensorType, element_count
+from superopt.rewrite.constants import WITHOUT_FORMULA
 from superopt.rewrite.rounding import rounded
 from superopt.runtime.evaluate import evaluate
 
@@ -31,8 +32,6 @@ WIDENED = frozenset({DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64
 _WIDE = CODES[DType.FLOAT64]
 _NARROW_CODES = frozenset(CODES[dtype] for dtype in WIDENED)
 _TYPE_ATTRIBUTES = {"Cast": "to", "EyeLike": "dtype"}
-_WITHOUT_FORMULA = frozenset({"Constant", "CastLike", "Shape", "Size"})
-"""Operators that have no formula in specs/ and are functions of their inputs all the same."""
 _MAY_TRAP = frozenset({"Div", "Mod"})
 """Integer division: processors trap on a zero divisor, and on the smallest number divided by −1."""
 
@@ -104,7 +103,7 @@ class _Combiner:
 
     def _refuse_unknown(self, node: Node) -> None:
         own = (node.domain, node.op) in self.model.functions
-        plain = node.op in _WITHOUT_FORMULA and not node.domain
+        plain = node.op in WITHOUT_FORMULA and not node.domain
         if own or node.bodies or not (plain or self.registry.find(node.op, node.domain)):
             raise CannotCombine(f"{node.kind} has no evaluation")
 

@@ -80,7 +80,7 @@ class _Explainer:
         self, model: Model, tidied: Normalized, book: Rulebook, vocabulary: Vocabulary, report: Report | None
     ) -> None:
         self.model, self.tidied, self.book, self.report = model, tidied, book, report
-        self.rewriter = Rewriter(book.registry, model.opset, vocabulary)
+        self.rewriter = Rewriter(book.registry, model.opset, vocabulary, model.functions)
 
     def explain(self, asked: str) -> Iterator[Explained]:
         found, rule = self._find(asked)

@@ -42,3 +42,9 @@ def open_rulebook(files: Sequence[Path] = (), definitions: Sequence[Path] = ()) 
     digests = {rule.name: digest(rule, registry) for rule in usable}
     proofs = {rule.name: str(rule.proof) for rule in usable}
     return Rulebook(registry, Rules(usable, registry), digests, proofs, tuple(notes))
+
+
+def _note(found: str, rules: Sequence[Rule]) -> str:
+    first = f"{rules[0].name} ({rules[0].source}:{rules[0].line})"
+    names = first if len(rules) == 1 else f"{first} and {len(rules) - 1} more"
+    return f"not used because {found}: {names}; superopt rules verify proves them"

@@ -114,7 +114,7 @@ class Workshop:
         return substitute(graph, {}, refine=rebuilt)[0]
 
     def _rewriter(self) -> Rewriter:
-        return Rewriter(self.book.registry, self.model.opset, self.vocabulary)
+        return Rewriter(self.book.registry, self.model.opset, self.vocabulary, self.model.functions)
 
     def rewrites(self, made: Sequence[Traced], hunted: Hunted | None = None) -> list[Rewrite]:
         """The steps for people."""

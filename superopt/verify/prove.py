@@ -11,6 +11,7 @@ import z3
 
 from superopt.ops.condition import Condition
 from superopt.ops.formula import Illegal, NotCovered, Tensor
+from superopt.ops.index import Index
 from superopt.ops.registry import Registry
 from superopt.ops.symbols import Symbols
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
@@ -20,9 +21,13 @@ from superopt.verify.equal import equal_in_cases
 from superopt.verify.expand import Inexpressible, expand
 from superopt.verify.facts import Facts
 from superopt.verify.paths import Path, TooManyPaths, explore
+from superopt.verify.simplify import collect
+from superopt.verify.unroll import places, term_count, unrolled
 from superopt.verify.witness import output_index
 
 SECONDS = 120.0
+MOST_TERMS = 2000
+"""Terms of a side that are compared as written; more of them are the products of tables, and tables are read first."""
 SOLVER = "z3=" + ".".join(z3.get_version_string().split(".")[:2])
 
 
@@ -159,14 +164,37 @@ def _prove_equal(name: str, left: Tensor, right: Tensor, path: Path) -> None:
     for axis, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
         if not path.facts.equal(a, b):
             raise _Failed(f"axis {axis} of {name} has size {a} on the left and {b} on the right{_where(path)}")
-    place = tuple(output_index(k) for k in range(left.rank))
-    bounds = [c for i, n in zip(place, left.shape, strict=True) for c in (i >= 0, i < n)]
     before = path.facts
-    path.assume(*bounds)
-    facts = path.facts
-    if not equal_in_cases(expand(left[place], facts), expand(right[place], facts), facts):
+    if not _equal_as_written(left, right, path, before) and not _equal_unrolled(left, right, path, before):
         raise _Failed(f"{name} could not be proved equal{_where(path)}")
     path.facts = before
+
+
+def _equal_as_written(left: Tensor, right: Tensor, path: Path, known: Facts) -> bool:
+    place = tuple(output_index(k) for k in range(left.rank))
+    facts = path.facts = _inside(place, left, known)
+    sides = left[place], right[place]
+    if max(map(term_count, sides)) > MOST_TERMS:
+        return False
+    return equal_in_cases(expand(sides[0], facts), expand(sides[1], facts), facts)
+
+
+def _equal_unrolled(left: Tensor, right: Tensor, path: Path, known: Facts) -> bool:
+    """With short sums written out, for each remainder of the position where a quotient of it is read."""
+    place = tuple(output_index(k) for k in range(left.rank))
+    path.facts = _inside(place, left, known)
+    for case in places(place, left[place], right[place]):
+        facts = path.facts = _inside(case, left, known)
+        sides = unrolled(left[case]), unrolled(right[case])
+        if max(map(term_count, sides)) > MOST_TERMS:
+            return False
+        if not equal_in_cases(collect(expand(sides[0], facts)), collect(expand(sides[1], facts)), facts):
+            return False
+    return True
+
+
+def _inside(place: tuple[Index, ...], tensor: Tensor, known: Facts) -> Facts:
+    return known.and_(*(c for i, n in zip(place, tensor.shape, strict=True) for c in (i >= 0, i < n)))
 
 
 def _where(path: Path) -> str:

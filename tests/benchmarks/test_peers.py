@@ -113,6 +113,11 @@ def test_a_peer_runs_once_for_each_model(behave, subject: Subject) -> None:
     assert behave("sys.exit('ran again')").outcome(PEERS[1], subject, "cpu").status == "crashed"
 
 
+def test_what_could_not_be_checked_is_tried_again(behave, subject: Subject) -> None:
+    assert behave(OTHER, ("unchecked", "because")).outcome(PEERS[0], subject, "cpu").status == "unchecked"
+    assert behave(OTHER).outcome(PEERS[0], subject, "cpu").status == "ok"
+
+
 def test_a_peer_that_is_not_there_or_not_meant_is_not_run(behave, subject: Subject) -> None:
     found = behave("sys.exit('ran')")
     found.installed = {**found.installed, "onnxsim": Installed(problem="no wheel")}

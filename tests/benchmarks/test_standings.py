@@ -17,6 +17,7 @@ from benchmarks.records import (
     Ratio,
     Result,
 )
+from benchmarks.texts import without_folders
 
 pytestmark = pytest.mark.unit
 
@@ -134,6 +135,19 @@ def test_the_table_has_a_line_for_each_model_and_columns_in_line() -> None:
     at = lines[0].index("nodes")
     assert lines[1][at:].startswith("10 -> 7")
     assert lines[1].rstrip().endswith("faster")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rule r (/home/me/src/rules/a.rules:140) is stale", "rule r (a.rules:140) is stale"),
+        ("cannot open '/tmp/x y/net.onnx'", "cannot open 'x y/net.onnx'"),
+        ("/data/net.onnx", "net.onnx"),
+        ("1/2 and a/b stay, so does rules/a.rules", "1/2 and a/b stay, so does rules/a.rules"),
+    ],
+)
+def test_where_files_lie_is_not_printed(text: str, expected: str) -> None:
+    assert without_folders(text) == expected
 
 
 def test_a_model_that_a_peer_could_not_do_counts_as_one_for_it() -> None:

@@ -71,7 +71,7 @@ class Opened:
 
 def opened(data: bytes, vocabulary: Vocabulary | None = None) -> Opened:
     model = parse(data)
-    rewriter = Rewriter(REGISTRY, model.opset, vocabulary or Vocabulary())
+    rewriter = Rewriter(REGISTRY, model.opset, vocabulary or Vocabulary(), model.functions)
     return Opened(model, rewriter, piece_of(model.graph, rewriter.constants))
 
 

@@ -135,7 +135,8 @@ def _traced(workshop: Workshop, trace: list[Traced], rule: str, kind: int) -> Tr
     pattern = workshop.book.rules.patterns[rule]
     graph, _, _ = workshop.build(trace)
     for body, where in graphs(graph):
-        rewriter = Rewriter(workshop.book.registry, workshop.model.opset, workshop.vocabulary)
+        model = workshop.model
+        rewriter = Rewriter(workshop.book.registry, model.opset, workshop.vocabulary, model.functions)
         piece = piece_of(body, rewriter.constants)
         readable = [n for n in piece.nodes if not n.bodies and not isinstance(rewriter.reader.read(n), str)]
         region = extract(piece, readable, where)

@@ -14,9 +14,11 @@ from superopt.cost.predict import Predictor
 from superopt.cost.regions import RegionSubject
 from superopt.ir.onnx import encode, parse
 from superopt.normalize import normalize
+from superopt.options import Options
 from superopt.rewrite.emit import Vocabulary
 from superopt.search.hunt import Budget
 from superopt.search.learning import spearman
+from superopt.search.optimize import Destination, optimize_model
 from superopt.search.rulebook import open_rulebook
 from superopt.search.workshop import Workshop
 
@@ -161,3 +163,19 @@ def test_rank_correlation() -> None:
     assert spearman([1, 2, 3, 4], [4, 3, 2, 1]) == pytest.approx(-1)
     assert spearman([1, 2], [1, 2]) is None
     assert spearman([1, 1, 1], [1, 2, 3]) is None
+
+
+def test_frozen_costs_give_the_same_bytes(tmp_path) -> None:
+    """What the clock said once is in the file: the second run decides the same, region by region."""
+    source = tmp_path / "in.onnx"
+    source.write_bytes(lora(4).SerializeToString())
+    outcomes = []
+    for folder in ("one", "two"):
+        where = Destination(tmp_path / folder, "out.onnx", "out.onnx.data", False)
+        options = Options.of(target="cpu", threads=1, budget=3.0, costs=tmp_path / "costs.db", accept="not-slower")
+        outcomes.append(optimize_model(source, where, options, lambda *_: None, lambda *_: None))
+    first, second = outcomes
+    assert first.written.path.read_bytes() == second.written.path.read_bytes()
+    assert first.report.trace == second.report.trace
+    assert first.report.deployment.options == second.report.deployment.options
+    assert second.report.search.measuring_seconds < first.report.search.measuring_seconds
