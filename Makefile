@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer
 READY := .venv/.ready
 READY_DEV := .venv/.ready-dev
 
-.PHONY: help demo test conformance models bench-foundation clean
+.PHONY: help demo test conformance models bench bench-foundation clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,8 @@ help:
 	@echo "make test              ruff, basedpyright, import contracts, pytest"
 	@echo "make conformance       hold the passes to the onnx package's own test models"
 	@echo "make models            fetch the real models of benchmarks/models.toml"
+	@echo "make bench             superopt against onnxruntime, its peers and merging by hand"
+	@echo "                       (EXPORTED=DIR adds networks exported there)"
 	@echo "make bench-foundation  optimize the fetched models and print the table"
 	@echo "make clean             remove what was made, except .venv and fetched models"
 
@@ -57,6 +59,9 @@ conformance: $(READY)
 
 models: $(READY)
 	@$(BIN)/python benchmarks/fetch.py
+
+bench: models
+	@$(BIN)/python benchmarks/optimizer.py --save $(if $(EXPORTED),--models $(EXPORTED))
 
 bench-foundation: models
 	@$(BIN)/python benchmarks/foundation.py --save

@@ -7,7 +7,7 @@ equal graphs would look different.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -83,6 +83,10 @@ class Constants:
     def number(self, number: Number, dtype: DType) -> Value:
         """A tensor without axes."""
         return self._make(np.asarray(number, dtype=numpy_dtype(dtype)))
+
+    def table(self, numbers: list[Any], dtype: DType) -> Value:
+        """A tensor of the numbers in nested lists."""
+        return self._make(np.asarray(numbers, dtype=numpy_dtype(dtype)))
 
     def filled(self, number: Number, dtype: DType) -> Tensor:
         """A tensor of one element, as ConstantOfShape wants it."""

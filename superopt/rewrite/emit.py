@@ -8,13 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from superopt.ir.graph import Attribute, Node, Value, make_node
-from superopt.ir.onnx.schema import attribute_names, input_counts, real_attributes
+from superopt.ir.onnx.schema import accepts, attribute_names, input_counts, real_attributes
 from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import deciding
 from superopt.ops.element import Number
 from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
 from superopt.ops.index import Index, Poly, same
 from superopt.ops.registry import Operator, Registry
+from superopt.ops.table import table
 from superopt.rewrite.alike import alike
 from superopt.rewrite.bind import is_default
 from superopt.rewrite.conflict import Conflict
@@ -118,6 +119,8 @@ class Emitter:
         if isinstance(operand, str) and operand in made:
             return made[operand]
         number = match.names[operand] if isinstance(operand, str) else evaluate(operand.expression, match.names)
+        if isinstance(number, list):
+            return Made(self.constants.table(_held_all(number, match.dtype), match.dtype), table(number))
         return Made(self.constants.number(_held(number, match.dtype), match.dtype), constant(number))
 
     def _call(
@@ -152,6 +155,10 @@ class Emitter:
             raise Conflict(f"{operator.kind} is not defined at opset {opset}")
         self.vocabulary.refuse(own, opset)
         inputs, attributes = self._written(own, operator, operands, arguments, match.dtype)
+        for k, value in enumerate(inputs):
+            held = None if value is None else dtype_of(value)
+            if held is not None and not accepts(own.name, own.domain, opset, k, held):
+                raise Conflict(f"{operator.kind} takes no elements of type {held} at opset {opset}")
         dtype = _result_type(operator, operands, arguments, match.dtype)
         types = tuple(_result_shape(dtype, shape, value) for shape, value in zip(shapes, old, strict=True))
         node = make_node(operator.name, inputs, attributes, types, domain=operator.domain)
@@ -279,6 +286,10 @@ def _held(number: Any, dtype: DType) -> int | float:
     if not low <= whole < high:
         raise Conflict(f"elements of type {dtype} do not hold {whole}")
     return int(whole)
+
+
+def _held_all(numbers: list[Any], dtype: DType) -> list[Any]:
+    return [_held_all(n, dtype) if isinstance(n, list) else _held(n, dtype) for n in numbers]
 
 
 def _reshape_target(shape: list[Index], source: tuple[Index, ...]) -> list[Index]:

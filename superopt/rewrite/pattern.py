@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from superopt.errors import BadInput
 from superopt.ops.registry import Operator, Registry
-from superopt.rewrite.expression import Name
+from superopt.rewrite.expression import Listing, Name
 from superopt.rewrite.program import find
 from superopt.rewrite.rule import Call, Given, Number, Operand, Rule
 
@@ -126,7 +126,7 @@ def compile_pattern(rule: Rule, registry: Registry) -> Pattern:
 
 class _Builder:
     def __init__(self, rule: Rule, registry: Registry) -> None:
-        self.registry = registry
+        self.rule, self.registry = rule.name, registry
         self.nodes: list[PatternNode] = []
         self.made: list[Result] = []
         self.values: dict[str, Reference] = {
@@ -156,6 +156,8 @@ class _Builder:
             node = self._call(operand)
             self.made.append(Result(node, 0))
             return Result(node, 0)
+        if isinstance(operand.expression, Listing):
+            raise BadInput(f"{self.rule}: a list of numbers, {operand}, stands on the right side only")
         name = operand.expression.name if isinstance(operand.expression, Name) else None
         variable = self.values.get(name) if name is not None else None
         return variable if isinstance(variable, Scalar) else Scalar(operand)

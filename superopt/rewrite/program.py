@@ -14,8 +14,8 @@ from superopt.errors import BadInput
 from superopt.ops.condition import Condition, negate
 from superopt.ops.element import Access, Element
 from superopt.ops.formula import Tensor, constant
-from superopt.ops.table import table
 from superopt.ops.registry import Operator, Registry
+from superopt.ops.table import table
 from superopt.rewrite.expression import Expression, Name, evaluate, names_in
 from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Rule, Step, Where
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from superopt.errors import BadInput, BadText
 from superopt.ir.lexer import Reader, Token
-from superopt.rewrite.expression import parse_expression
+from superopt.rewrite.expression import Expression, Listing, Text, names_in, parse_expression
 from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Proof, Rule, Step, Where
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
@@ -226,7 +226,19 @@ def _operand(r: Reader) -> Operand:
         if r.at("*") or r.at("/"):
             r.error("arithmetic on values is written with operators: Mul, Div", token)
         return token.text
-    return Number(parse_expression(r))
+    number = Number(parse_expression(r))
+    if isinstance(number.expression, Listing) and _table_shape(number.expression) is None:
+        r.error("a list of numbers holds numbers alone, or lists of one length", token)
+    return number
+
+
+def _table_shape(expression: Expression) -> tuple[int, ...] | None:
+    """The sizes of a list of known numbers; None where it is no table."""
+    if not isinstance(expression, Listing):
+        return None if isinstance(expression, Text) or names_in(expression) else ()
+    parts = {_table_shape(item) for item in expression.items}
+    inner = next(iter(parts)) if len(parts) == 1 else None
+    return None if inner is None else (len(expression.items), *inner)
 
 
 def _is_domain(r: Reader, token: Token) -> bool:

@@ -60,8 +60,8 @@ class _Combiner:
         for node in self.order:
             self.waiting.update(_read(node))
         self.live: dict[Value, Array] = {}
-        self.finite: dict[Value, bool] = {}
-        """Whether every number behind a value is finite: then the value must be."""
+        self.worst: dict[Value, int] = {}
+        """What is behind a value: 0 finite numbers only, 1 infinities, 2 NaN. Nothing worse may be in it."""
         self.held = 0
 
     def run(self) -> dict[Value, Tensor]:
@@ -121,7 +121,7 @@ class _Combiner:
             if array.shape != type_.shape:
                 raise CannotCombine(f"{node.kind}: expected the shape {type_.shape}, found {array.shape}")
             if value in self.waiting:
-                self._hold(value, array, all(self.finite[v] for v in numbers) if numbers else _all_finite(array))
+                self._hold(value, array, max(self.worst[v] for v in numbers) if numbers else _worst(array))
         for value in _read(node):
             self._release(value)
 
@@ -129,7 +129,7 @@ class _Combiner:
         if value not in self.live:
             assert isinstance(value.producer, Constant)
             array = self._widened(value.producer.tensor)
-            self._hold(value, array, _all_finite(array))
+            self._hold(value, array, _worst(array))
         return ArrayTensor(self.live[value])
 
     def _widened(self, tensor: Tensor) -> Array:
@@ -183,8 +183,9 @@ class _Combiner:
         if lost.any():
             largest = float(np.max(np.abs(array[lost])))
             raise CannotCombine(f"{largest:.6g} overflows {type_.dtype}")
-        if self.finite[value] and not np.isfinite(result).all():
-            raise CannotCombine(f"a result of finite numbers is not finite in {type_.dtype}")
+        if _worst(result) > self.worst[value]:
+            what = "no number" if self.worst[value] else "not finite"
+            raise CannotCombine(f"a result of {'' if self.worst[value] else 'finite '}numbers is {what} in {type_.dtype}")
         return ArrayTensor(result)
 
     def _reserve(self, size: int, node: Node | None) -> None:
@@ -192,8 +193,8 @@ class _Combiner:
             what = "widening a constant" if node is None else node.kind
             raise CannotCombine(f"{what} needs {self.held + size} bytes in memory, the bound is {self.bound}")
 
-    def _hold(self, value: Value, array: Array, finite: bool) -> None:
-        self.live[value], self.finite[value] = array, finite
+    def _hold(self, value: Value, array: Array, worst: int) -> None:
+        self.live[value], self.worst[value] = array, worst
         self.held += array.nbytes
 
     def _release(self, value: Value) -> None:
@@ -262,5 +263,7 @@ def _refuse_traps(node: Node, operands: dict[Value, Tensor]) -> None:
         raise CannotCombine(f"{node.kind}: an integer divided by 0 or −1")
 
 
-def _all_finite(array: np.ndarray[Any, Any]) -> bool:
-    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+def _worst(array: np.ndarray[Any, Any]) -> int:
+    if array.dtype.kind not in "fV" or bool(np.isfinite(array).all()):
+        return 0
+    return 2 if bool(np.isnan(array).any()) else 1

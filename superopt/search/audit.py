@@ -173,9 +173,8 @@ class _Audit:
             self.used.append(AuditedRule(name=name, digest=digest, proof=book.proofs[name], steps=count))
 
     def _unusable(self, name: str, book: Rulebook) -> str:
-        noted = next((note for note in book.notes if note.startswith(f"rule {name} ")), "")
-        if noted:
-            return noted
+        if name in book.unusable:
+            return f"rule {name} is {book.unusable[name]}"
         own = ", ".join(map(str, self.options.rules)) if not self.rules else ""
         hint = f"; the report used rules of {own} besides: give them with --rules" if own else ""
         return f"there is no proved rule {name}{hint}"

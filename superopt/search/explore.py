@@ -24,6 +24,8 @@ CLIMB = 3
 """Steps in a row that may fail to pay."""
 TOGETHER = 64
 """Rewrites made as one move, at most."""
+ALIKE = 0.2
+"""Part of the largest gain from which on a rewrite is made together with the one that gains most."""
 
 Price = Callable[[Piece], float]
 
@@ -105,20 +107,27 @@ class _Search:
         return within
 
     def _push_all(self, current: Candidate, children: list[Candidate]) -> None:
-        """The rewrites that pay, together; alone only those that exclude one of them: the others are there after it."""
+        """The rewrites that pay most, together; alone those that exclude one of them: the others are there after it.
+
+        What pays little waits: it may stand in the way of something that pays more.
+        """
         children.sort(key=lambda child: child.cost)
+        most = current.cost - children[0].cost if children else 0.0
         chosen: list[Taken] = []
         touched: set[Node] = set()
         for child in children:
             step = child.steps[-1]
-            if not touched.isdisjoint(step.match.nodes) or (not chosen and child.cost >= current.cost):
-                if child.climb <= CLIMB:
+            if not touched.isdisjoint(step.match.nodes) or not chosen:
+                if most > 0 and not chosen:
+                    chosen.append(step)
+                    touched.update(step.match.nodes)
+                elif child.climb <= CLIMB:
                     self._push(child)
-            elif child.cost < current.cost and len(chosen) < TOGETHER:
+            elif current.cost - child.cost > ALIKE * most and len(chosen) < TOGETHER:
                 chosen.append(step)
                 touched.update(step.match.nodes)
         if len(chosen) == 1:
-            self._push(next(child for child in children if child.steps[-1] is chosen[0]))
+            self._push(children[0])
         elif chosen:
             self._push_together(current, chosen)
 

@@ -35,6 +35,8 @@ WORTH = 0.985
 """Measured time, over the region's own, from which on a candidate is used: regions are timed to a percent or two."""
 ALIKE = 1.01
 """Measured times that are no different; among those the fewest steps win."""
+TRIMMED = 1.005
+"""Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
 LEAST_SHARE = 0.002
 """Part of the model's predicted time under which a region is not looked at."""
 
@@ -106,6 +108,7 @@ class _Look:
     kind: int
     candidates: Sequence[Candidate]
     times: dict[Candidate, float | None] = field(default_factory=dict[Candidate, "float | None"])
+    cores: dict[tuple[Value, ...], Candidate] = field(default_factory=dict[tuple[Value, ...], Candidate])
 
 
 class Hunter:
@@ -212,7 +215,20 @@ class Hunter:
         for candidate in near:
             first.setdefault(frozenset(s.rule.name for s in candidate.steps), candidate)
         chosen = list(first.values())
-        return [*chosen, *(c for c in near if c not in chosen)]
+        ordered = [*chosen, *(c for c in near if c not in chosen)]
+        return list(dict.fromkeys(c for candidate in ordered for c in self._with_core(candidate, look)))
+
+    def _with_core(self, candidate: Candidate, look: _Look) -> list[Candidate]:
+        """The candidate, and before it what is left of it without last steps that hardly pay."""
+        bound = self._price(candidate.piece, look.region) * TRIMMED
+        for number, step in enumerate(candidate.steps[:-1]):
+            cost = self._price(step.after, look.region)
+            if cost <= bound:
+                core = look.cores.setdefault(
+                    step.after.results, Candidate(step.after, cost, candidate.steps[: number + 1])
+                )
+                return [candidate] if core in look.times else [core, candidate]
+        return [candidate]
 
     def _time(self, look: _Look, promising: Sequence[Candidate], most: int) -> None:
         """Times the start and the most promising against each other."""

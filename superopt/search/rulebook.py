@@ -19,6 +19,8 @@ class Rulebook:
     rules: Rules
     digests: dict[str, str]
     proofs: dict[str, str]
+    unusable: dict[str, str]
+    """Why a rule is left out, by its name."""
     notes: tuple[str, ...]
 
 
@@ -30,18 +32,21 @@ def open_rulebook(files: Sequence[Path] = (), definitions: Sequence[Path] = ()) 
     registry = specs.load(*definitions)
     rules = load_rules([*rule_files(), *(rule_files(files) if files else ())])
     usable: list[Rule] = []
-    notes: list[str] = []
+    unusable: dict[str, str] = {}
+    left_out: dict[str, list[Rule]] = {}
     for rule in rules:
         found = state(rule, registry)
         if found != "proved":
-            notes.append(
-                f"rule {rule.name} ({rule.source}:{rule.line}) is {found} and was not used: superopt rules verify"
-            )
-        elif not rule.finite:
+            left_out.setdefault(found, []).append(rule)
+            unusable[rule.name] = found
+        elif rule.finite:
+            unusable[rule.name] = "off, because it may lose a NaN"
+        else:
             usable.append(rule)
     digests = {rule.name: digest(rule, registry) for rule in usable}
     proofs = {rule.name: str(rule.proof) for rule in usable}
-    return Rulebook(registry, Rules(usable, registry), digests, proofs, tuple(notes))
+    notes = tuple(_note(found, group) for found, group in left_out.items())
+    return Rulebook(registry, Rules(usable, registry), digests, proofs, unusable, notes)
 
 
 def _note(found: str, rules: Sequence[Rule]) -> str:

@@ -95,11 +95,11 @@ def _reduced(e: Reduce, at: Points) -> Element:
 def places(place: tuple[Poly, ...], *elements: Element) -> list[tuple[Index, ...]]:
     """The position in cases that together are all of it: i as d·q + r where ⌊i/d⌋ is read; alone, where none is."""
     divisors = [1] * len(place)
-    axes = {symbol: k for k, index in enumerate(place) for symbol in atoms_of(index)}
+    axes = {atom: k for k, index in enumerate(place) for atom in atoms_of(index)}
     for quotient in {q for e in elements for i in _indices(e) for q in atoms_of(i) if isinstance(q, Quotient)}:
-        symbols = atoms_of(quotient.number)
-        if isinstance(quotient.divisor, int) and len(symbols) == 1 and symbols <= axes.keys():
-            axis = axes[next(iter(symbols))]
+        read = [a for a in atoms_of(quotient.number) if a in axes]
+        if isinstance(quotient.divisor, int) and len(read) == 1:
+            axis = axes[read[0]]
             both = math.lcm(divisors[axis], quotient.divisor)
             divisors[axis] = both if both <= LARGEST_DIVISOR else divisors[axis]
     if math.prod(divisors) > MOST_CASES:

@@ -130,5 +130,4 @@ def test_rules_of_the_user_are_given_again(tmp_path: Path, monkeypatch: pytest.M
     assert found.confirmed, found.problems
     assert problem(result).startswith(f"there is no proved rule my-chain; the report used rules of {rules} besides")
     rules.write_text(format_rule(mine).replace("digest=", "digest=0"))
-    stale = audited(result, (rules,)).problems[0]
-    assert stale == f"rule my-chain ({rules}:1) is stale and was not used: superopt rules verify"
+    assert audited(result, (rules,)).problems[0] == "rule my-chain is stale"
