@@ -70,7 +70,7 @@ class Options:
     )
     growth: int = option(
         -1,
-        "bytes that combined weights may add; -1 = 1 MiB, or 1 % by folding and 10 % by rules where that is more",
+        "bytes that combined weights may add; -1 = 1 MiB, or 1 % by folding and as much again by rules",
         "BYTES",
     )
     time_limit: float = option(3600.0, "seconds for the whole job, after which the original is kept", "SECONDS")

@@ -40,9 +40,7 @@ class Rewrite(Record):
         default="pass", description="a safe pass, or a proved rule that the search applied"
     )
     rule_digest: str = Field(default="", description="of the rule's text and of the formulas it uses; empty for a pass")
-    nodes: list[str] = Field(
-        default_factory=list, description="nodes of the region, each by its first named output"
-    )
+    nodes: list[str] = Field(default_factory=list, description="nodes of the region, each by its first named output")
     results: list[str] = Field(default_factory=list, description="names of the values that were recomputed")
     choice: int = Field(default=0, description="which of the rule's matches on these results, in the matcher's order")
     region: int | None = Field(default=None, description="the region of the search; equal regions share one number")

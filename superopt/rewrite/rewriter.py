@@ -91,7 +91,9 @@ class Rewriter:
     def _is_function(self, node: Node) -> bool:
         if (node.domain, node.op) in self.reader.own:
             return False
-        return (node.op in WITHOUT_FORMULA and not node.domain) or self.reader.registry.find(node.op, node.domain) is not None
+        return (node.op in WITHOUT_FORMULA and not node.domain) or self.reader.registry.find(
+            node.op, node.domain
+        ) is not None
 
     def runs(self, node: Node) -> bool:
         """Whether a node does work at run time, and is not computed at export."""

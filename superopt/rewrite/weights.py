@@ -185,7 +185,9 @@ class _Combiner:
             raise CannotCombine(f"{largest:.6g} overflows {type_.dtype}")
         if _worst(result) > self.worst[value]:
             what = "no number" if self.worst[value] else "not finite"
-            raise CannotCombine(f"a result of {'' if self.worst[value] else 'finite '}numbers is {what} in {type_.dtype}")
+            raise CannotCombine(
+                f"a result of {'' if self.worst[value] else 'finite '}numbers is {what} in {type_.dtype}"
+            )
         return ArrayTensor(result)
 
     def _reserve(self, size: int, node: Node | None) -> None:

@@ -22,6 +22,8 @@ from superopt.search.likeness import Likeness
 
 CLIMB = 3
 """Steps in a row that may fail to pay."""
+DESCENT = 3.0
+"""Cost over the best up to which a candidate is followed that was reached by gains alone."""
 TOGETHER = 64
 """Rewrites made as one move, at most."""
 ALIKE = 0.2
@@ -71,8 +73,11 @@ class _Search:
         self.likeness = Likeness(rewriter.constants, rewriter.reader)
         self.visited: set[tuple[int, ...]] = set()
         self.queue: list[tuple[float, int, Candidate]] = []
+        self.descents: list[tuple[float, int, Candidate]] = []
+        """What pays, but was not the move that pays most: a smaller gain now may leave room for a larger one later."""
         self.kept: list[Candidate] = []
         self.count = self.pushed = 0
+        self.turn = False
         self.best = float("inf")
 
     def run(self, start: Piece) -> Explored:
@@ -81,15 +86,23 @@ class _Search:
         self.visited.add(self.likeness.of(start.results))
         heapq.heappush(self.queue, (first.cost, 0, first))
         exhausted = True
-        while self.queue:
-            cost, _, current = heapq.heappop(self.queue)
-            if cost > self.limits.alpha * self.best:
-                break
+        while (current := self._next()) is not None:
             if not self._expand(current):
                 exhausted = False
                 break
         self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
         return Explored((first, *self.kept[: self.limits.keep]), self.count + 1, exhausted)
+
+    def _next(self) -> Candidate | None:
+        """From both queues in turn, as long as they hold something near enough to the best."""
+        self.turn = not self.turn
+        for queue, bound in self._queues() if self.turn else reversed(self._queues()):
+            if queue and queue[0][0] <= bound * self.best:
+                return heapq.heappop(queue)[2]
+        return None
+
+    def _queues(self) -> list[tuple[list[tuple[float, int, Candidate]], float]]:
+        return [(self.queue, self.limits.alpha), (self.descents, max(self.limits.alpha, DESCENT))]
 
     def _expand(self, current: Candidate) -> bool:
         """All moves from a candidate; False when a limit was hit."""
@@ -121,6 +134,9 @@ class _Search:
                 if most > 0 and not chosen:
                     chosen.append(step)
                     touched.update(step.match.nodes)
+                elif child.cost < current.cost:
+                    self.pushed += 1
+                    heapq.heappush(self.descents, (child.cost, self.pushed, child))
                 elif child.climb <= CLIMB:
                     self._push(child)
             elif current.cost - child.cost > ALIKE * most and len(chosen) < TOGETHER:

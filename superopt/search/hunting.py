@@ -25,7 +25,7 @@ MEASURE = 0.4
 """Share of the budget for timing regions."""
 CALIBRATION = 6.0
 """Seconds to learn what a device is good at, once: the times are kept for later runs."""
-LEAST_GROWTH, GROWTH_SHARE = 1 << 20, 0.1
+LEAST_GROWTH, GROWTH_SHARE = 1 << 20, 1.0
 """What combined weights may add to a model unless the user says otherwise: bytes, or a part of it if that is more."""
 
 

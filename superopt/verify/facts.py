@@ -9,6 +9,8 @@ truths: whatever is found to follow does follow.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,13 +31,26 @@ IMPOSSIBLE = Zero(Poly({(Symbol("nowhere"),): 2, (): -1}))
 """A condition that no integers satisfy: 2x = 1."""
 
 
+class OutOfTime(Exception):
+    """A proof took longer than it may."""
+
+
 class Facts:
-    """A conjunction of conditions. Asking is cached; extending makes a new one."""
+    """A conjunction of conditions. Asking is cached; extending makes a new one.
+
+    Both are what a proof spends its time on: past the deadline (of the monotonic clock) they raise `OutOfTime`.
+    """
 
     def __init__(
-        self, conditions: Iterable[Condition], witnesses: Iterable[Witness] = FIRST, reals: tuple[RealFact, ...] = ()
+        self,
+        conditions: Iterable[Condition],
+        witnesses: Iterable[Witness] = FIRST,
+        reals: tuple[RealFact, ...] = (),
+        deadline: float = math.inf,
     ) -> None:
-        self.reals = reals
+        if time.monotonic() > deadline:
+            raise OutOfTime
+        self.reals, self.deadline = reals, deadline
         unique: dict[str, Condition] = {}
         for condition in conditions:
             for part in parts_of(condition):
@@ -57,10 +72,10 @@ class Facts:
             added.append(IMPOSSIBLE)
         if all(str(part) in self.keys for c in added for part in parts_of(c)):
             return self
-        return Facts((*self.conditions, *added), self._witnesses or FIRST, self.reals)
+        return Facts((*self.conditions, *added), self._witnesses or FIRST, self.reals, self.deadline)
 
     def and_real(self, fact: RealFact) -> Facts:
-        return Facts(self.conditions, self._witnesses or FIRST, (*self.reals, fact))
+        return Facts(self.conditions, self._witnesses or FIRST, (*self.reals, fact), self.deadline)
 
     def entails(self, condition: Condition | bool) -> bool:
         """Whether the condition holds wherever the facts do. "No" may mean "not found"."""
@@ -92,6 +107,8 @@ class Facts:
 
     def _excluded(self, goal: Condition | None) -> bool:
         """Whether no integers satisfy the facts and the goal."""
+        if time.monotonic() > self.deadline:
+            raise OutOfTime
         goals = () if goal is None else (goal,)
         everything = (*self.conditions, *goals)
         if goal is not None and any(repaired(w, everything) is not None for w in self._witnesses):

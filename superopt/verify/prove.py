@@ -17,9 +17,9 @@ from superopt.ops.symbols import Symbols
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
 from superopt.verify.counterexample import FEW, MANY, find_counterexample, find_lost_nan
-from superopt.verify.equal import equal_in_cases
+from superopt.verify.equal import equal, equal_in_cases
 from superopt.verify.expand import Inexpressible, expand
-from superopt.verify.facts import Facts
+from superopt.verify.facts import Facts, OutOfTime
 from superopt.verify.paths import Path, TooManyPaths, explore
 from superopt.verify.simplify import collect
 from superopt.verify.unroll import places, term_count, unrolled
@@ -42,10 +42,6 @@ class Verdict:
 
 class _Failed(Exception):
     """A case that could not be proved."""
-
-
-class _OutOfTime(Exception):
-    pass
 
 
 @dataclass
@@ -113,7 +109,8 @@ def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Ve
     proved = unwitnessed = 0
     try:
         for ranks in block_ranks(rule):
-            for path in explore(Facts(()), lambda p, r=ranks: _prove_case(p, rule, registry, r, started + seconds)):
+            start = Facts((), deadline=started + seconds)
+            for path in explore(start, lambda p, r=ranks: _prove_case(p, rule, registry, r)):
                 proved += path.outcome == "proved"
                 unwitnessed += path.outcome == "unwitnessed"
     except _Failed as failure:
@@ -122,7 +119,7 @@ def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Ve
         return Verdict("unknown", f"{failure}", proved, took())
     except RecursionError:
         return Verdict("unknown", "too deeply nested", proved, took())
-    except _OutOfTime:
+    except OutOfTime:
         return Verdict("unknown", f"no proof within {seconds:g} s", proved, took())
     if unwitnessed and not proved:
         return Verdict("unknown", "no sizes and attributes were found that satisfy its conditions", 0, took())
@@ -131,10 +128,8 @@ def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Ve
     return Verdict("proved", "for all sizes and attributes that its conditions allow", proved, took())
 
 
-def _prove_case(path: Path, rule: Rule, registry: Registry, ranks: Mapping[str, int], deadline: float) -> None:
+def _prove_case(path: Path, rule: Rule, registry: Registry, ranks: Mapping[str, int]) -> None:
     """One path: legal on the left implies legal and equal on the right."""
-    if time.monotonic() > deadline:
-        raise _OutOfTime
     program = Program(rule, registry, PathSource(path, Symbols()))
     try:
         program.start(ranks)
@@ -188,7 +183,7 @@ def _equal_unrolled(left: Tensor, right: Tensor, path: Path, known: Facts) -> bo
         sides = unrolled(left[case]), unrolled(right[case])
         if max(map(term_count, sides)) > MOST_TERMS:
             return False
-        if not equal_in_cases(collect(expand(sides[0], facts)), collect(expand(sides[1], facts)), facts):
+        if not equal(collect(expand(sides[0], facts)), collect(expand(sides[1], facts)), facts):
             return False
     return True
 

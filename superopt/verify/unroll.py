@@ -25,6 +25,7 @@ from superopt.ops.element import (
     Select,
     Size,
     add,
+    fresh,
     lift,
     multiply,
     select,
@@ -45,11 +46,12 @@ LARGEST_DIVISOR = 8
 """The most remainders by which positions on one axis are told apart."""
 MOST_CASES = 64
 
-Points = Mapping[Symbol, int]
+Points = Mapping[Symbol, Index]
+"""Variables of sums by the points they stand at; those of sums that stay, by names of their own in each copy."""
 
 
 def unrolled(e: Element, at: Points | None = None) -> Element:
-    """The same element with short sums written out; `at` holds the points chosen so far."""
+    """The same element with short sums written out, where the variables around it stand `at` these points."""
     at = at or {}
     if isinstance(e, Access):
         return Access(e.tensor, tuple(substitute(i, at) for i in e.indices))
@@ -82,7 +84,9 @@ def _times(a: Element, b: Element) -> Element:
 def _reduced(e: Reduce, at: Points) -> Element:
     extent = substitute(e.extent, at)
     if e.kind != "sum" or not isinstance(extent, int) or extent > LONGEST:
-        return Reduce(e.kind, e.variable, extent, substitute_condition(e.guard, at), unrolled(e.body, at))
+        variable = fresh("r")
+        here = {**at, e.variable: Poly({(variable,): 1})}
+        return Reduce(e.kind, variable, extent, substitute_condition(e.guard, here), unrolled(e.body, here))
     total: Element = ZERO
     for k in range(extent):
         here = {**at, e.variable: k}

@@ -63,8 +63,22 @@ def _altered_calls(call: Call) -> Iterator[tuple[str, Call]]:
 def _altered_operands(operand: Operand) -> Iterator[tuple[str, Operand]]:
     if isinstance(operand, Call):
         yield from _altered_calls(operand)
+    elif isinstance(operand, Number) and isinstance(operand.expression, Listing):
+        for table in _altered_tables(operand.expression):
+            yield f"{operand} → {table}", Number(table)
     elif isinstance(operand, Number):
         yield f"{operand} → {operand} + 1", Number(Binary("+", operand.expression, Literal("1")))
+
+
+def _altered_tables(table: Listing) -> Iterator[Listing]:
+    """One entry with the other sign, or a zero made 1."""
+    for k, item in enumerate(table.items):
+        if isinstance(item, Listing):
+            others: Iterator[Expression] = _altered_tables(item)
+        else:
+            others = iter((Literal("1") if str(item) == "0" else Binary("-", Literal("0"), item),))
+        for other in others:
+            yield Listing((*table.items[:k], other, *table.items[k + 1 :]))
 
 
 def _altered_values(value: Expression) -> Iterator[Expression]:
