@@ -9,7 +9,8 @@
     rule.py         what an identity is              arithmetic.py, casting.py, layout.py, selection.py: which there are
     purity.py       what must never be touched       journal.py     what was done, what it may cost
     builder.py      the graph under construction     scope.py       what is known of it
-    captures.py     what bodies read outside
+    captures.py     what bodies read outside         inlining.py    a branch in the place of its If
+    choices.py      which Ifs are decided            ranks.py       decided by what follows them
 
 Nothing here looks at a clock: whether a tidied model is faster is for `superopt.search` to say.
 """

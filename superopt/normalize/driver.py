@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from superopt.ir.graph import Graph, Node
 from superopt.ir.onnx.model import OPSETS, Model
 from superopt.normalize.dead import idle, sweep
+from superopt.normalize.inlining import names_in
 from superopt.normalize.journal import Budget, Journal, default_cap
 from superopt.normalize.purity import Purity
 from superopt.normalize.rewriter import Known, Rewriter
@@ -42,34 +44,29 @@ def normalize(
     if model.opset not in OPSETS:
         return Normalized(graph, ())
     cap = default_cap(graph) if growth_cap is None else growth_cap
-    context = Context(model, Journal(forbid, limit), Budget(cap), Purity(model), set(_names(graph)))
+    context = Context(model, Journal(forbid, limit), Budget(cap), Purity(model), Counter(names_in(graph)))
     for _ in range(ROUNDS):
-        before, graph = graph, _round(context, graph, {}, "")
+        before, graph = graph, _round(context, graph, {}, {}, "")
         if graph is before:
             break
     return Normalized(graph, tuple(context.journal.rewrites))
 
 
-def _round(context: Context, graph: Graph, known: Known, where: str) -> Graph:
+def _round(context: Context, graph: Graph, known: Known, foreseen: Known, where: str) -> Graph:
     """One pass of everything over a graph and its bodies; the same graph where nothing was to be done."""
+
+    def visit(body: Graph, known: Known, foreseen: Known, where: str) -> Graph:
+        return _round(context, body, known, foreseen, where)
+
     done = len(context.journal.rewrites)
     scope = Scope(context, graph, known, count_uses(graph))
     unread = idle(graph, scope)
     swept = sweep(graph, scope, where, unread)
     shared, moved = share_constants(swept, scope, where)
-    rewriter = Rewriter(context, shared, known, where, lambda body, outer, place: _round(context, body, outer, place))
+    rewriter = Rewriter(context, shared, known, foreseen, where, visit)
     rebuilt = rewriter.run()
     if len(context.journal.rewrites) == done:
         return graph
     for step in (moved, rewriter.moved):
         unread = {step.get(item, item) if isinstance(item, Node) else item for item in unread}
     return sweep(rebuilt, Scope(context, rebuilt, known, count_uses(rebuilt)), where, unread)
-
-
-def _names(graph: Graph) -> Iterator[str]:
-    yield from (*graph.input_names, *graph.output_names, *graph.constants.values())
-    for label in graph.labels.values():
-        yield from label.outputs
-    for node in graph.nodes:
-        for body in node.bodies:
-            yield from _names(body)

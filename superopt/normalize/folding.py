@@ -7,6 +7,7 @@ frees counted, so that no prefix of the plan grows the model past its budget.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +19,7 @@ from superopt.ir.types import DType, TensorType, element_count
 from superopt.normalize.builder import presence
 from superopt.normalize.evaluation import Job, compute
 from superopt.normalize.journal import place_of
-from superopt.normalize.scope import Scope
+from superopt.normalize.scope import SHORT, Scope
 from superopt.normalize.statics import known_from_types
 
 FOLDING, FROM_TYPES = "constant-folding", "static-shape"
@@ -56,7 +57,8 @@ class _Step:
 def fold(graph: Graph, scope: Scope, where: str) -> Folded:
     context = scope.context
     while True:
-        plan = _Planner(graph, scope, where).plan()
+        plan = _Planner(graph, scope, where, deciding(graph))
+        plan.plan(graph.nodes)
         if not plan.steps:
             return Folded()
         nodes = {step.node for step in plan.steps}
@@ -72,9 +74,24 @@ def fold(graph: Graph, scope: Scope, where: str) -> Folded:
     return Folded(nodes, found)
 
 
+def foresee(graph: Graph, scope: Scope, nodes: Collection[Node], wanted: Collection[Value]) -> dict[Value, Tensor]:
+    """Those of the wanted values that these nodes alone decide; nothing is folded."""
+    while True:
+        plan = _Foresight(graph, scope, "", set())
+        plan.plan(nodes)
+        found_later = {v for v in wanted if v in plan.predicted}
+        if not found_later:
+            return {}
+        found, failed = compute(scope.context.model, plan.jobs_for(found_later), plan.tensors, found_later)
+        if not failed:
+            return found
+        scope.context.unfoldable |= failed
+
+
 class _Planner:
-    def __init__(self, graph: Graph, scope: Scope, where: str) -> None:
-        self.graph, self.scope, self.where = graph, scope, where
+    def __init__(self, graph: Graph, scope: Scope, where: str, left: set[Node]) -> None:
+        """Nodes that are `left` are not decided by types."""
+        self.graph, self.scope, self.where, self.left = graph, scope, where, left
         self.steps: list[_Step] = []
         self.jobs: list[Job] = []
         self.tensors: dict[Value, Tensor] = {}
@@ -84,14 +101,12 @@ class _Planner:
         self.growth = self.made = 0
         self.read = {v.producer for v, count in scope.uses.items() if count}
         self.outputs = {v.producer for v in graph.outputs}
-        self.deciding = deciding(graph)
 
-    def plan(self) -> _Planner:
-        for node in self.graph.nodes:
+    def plan(self, nodes: Collection[Node]) -> None:
+        for node in nodes:
             # A result of the graph needs a node behind it: an Identity would only take the place of this one.
             if node in self.read and node not in self.outputs:
                 self._consider(node)
-        return self
 
     def read_outside(self, nodes: set[Node]) -> set[Value]:
         made = {v for node in nodes for v in node.outputs}
@@ -103,7 +118,7 @@ class _Planner:
             return
         label = self.graph.labels.get(node, Label())
         place = place_of(node, label, self.where)
-        array = None if node in self.deciding and node.op != "Shape" else known_from_types(node, scope)
+        array = None if node in self.left and node.op != "Shape" else known_from_types(node, scope)
         if array is not None:
             tensor = ArrayTensor(array)
             if self._accept(FROM_TYPES, place, node, {node.outputs[0]: tensor.nbytes}, str(tensor.type)):
@@ -196,19 +211,50 @@ class _Planner:
         return divisor is None or bool(np.isin(divisor.numpy(), (0, -1)).any())
 
 
+class _Foresight(_Planner):
+    """A plan that is not carried out: only short values, whatever the budget and the journal say."""
+
+    def plan(self, nodes: Collection[Node]) -> None:
+        for node in nodes:
+            self._consider(node)
+
+    def _accept(self, name: str, place: str, node: Node, sizes: dict[Value, int], detail: str) -> bool:
+        if sum(sizes.values()) > SHORT:
+            return False
+        self.predicted.update(sizes)
+        return True
+
+    def jobs_for(self, wanted: Collection[Value]) -> list[Job]:
+        needed = set(wanted)
+        jobs: list[Job] = []
+        for job in reversed(self.jobs):
+            if any(v in needed for v in job.node.outputs):
+                needed.update(v for v in job.node.inputs if v is not None)
+                jobs.append(job)
+        return jobs[::-1]
+
+
+def asked(node: Node) -> set[Value]:
+    """Values that may decide an If: the node's own, or one inside its bodies."""
+    values: set[Value] = set()
+    if node.bodies and any(inner.op == "If" for body in node.bodies for inner in body.all_nodes()):
+        values.update(node.captured)
+    if node.op == "If" and node.inputs[0] is not None:
+        values.add(node.inputs[0])
+    return values
+
+
 def deciding(graph: Graph) -> set[Node]:
     """Nodes on which the choice of an If depends.
 
     onnxruntime inlines a branch as soon as it can compute the condition, and then types what follows anew: models that
-    run with both branches in place may be refused. It is left to see through the condition by itself.
+    run with both branches in place may be refused. Where the If stays (see `choices.py`), it is left to see through the
+    condition by itself.
     """
     found: set[Node] = set()
     read: set[Value] = set()
     for node in reversed(graph.nodes):
-        if node.bodies and any(inner.op == "If" for body in node.bodies for inner in body.all_nodes()):
-            read.update(node.captured)
-        if node.op == "If" and node.inputs[0] is not None:
-            read.add(node.inputs[0])
+        read |= asked(node)
         if any(v in read for v in node.outputs):
             found.add(node)
             read.update(node.operands)

@@ -11,8 +11,10 @@ from superopt.ir.tensor import Tensor
 from superopt.normalize import arithmetic, batchnorm, casting, layout, selection, sharing
 from superopt.normalize.builder import Builder, presence, substitute, with_instance
 from superopt.normalize.captures import prune
+from superopt.normalize.choices import Choice, Choices, choose
 from superopt.normalize.duplicates import COMMON, Duplicates, key_of, may_merge
 from superopt.normalize.folding import fold
+from superopt.normalize.inlining import KNOWN, branch_of, names_in, relabel, result_names
 from superopt.normalize.journal import place_of
 from superopt.normalize.purity import CONTROL_FLOW
 from superopt.normalize.retyping import better, retyped, typed, types_of_branches
@@ -25,13 +27,14 @@ _BY_OPERATOR: dict[str, tuple[Rule, ...]] = {
 }
 
 Known = Mapping[Value, Tensor]
-Visit = Callable[[Graph, Known, str], Graph]
-"""One round over a body: the body, the constants it captures, where it is."""
+Visit = Callable[[Graph, Known, Known, str], Graph]
+"""One round over a body: the body, the constants it captures, what else is foreseen of its captures, where it is."""
 
 
 class Rewriter:
-    def __init__(self, context: Context, graph: Graph, known: Known, where: str, visit: Visit) -> None:
+    def __init__(self, context: Context, graph: Graph, known: Known, foreseen: Known, where: str, visit: Visit) -> None:
         self.context, self.graph, self.known, self.where, self.visit = context, graph, known, where, visit
+        self.foreseen = foreseen
         self.uses = count_uses(graph)
         self.builder = Builder(graph)
         self.scope = Scope(context, graph, known, Counter({v: n for v, n in self.uses.items() if v.node is None}))
@@ -42,10 +45,14 @@ class Rewriter:
         self.claimed: set[Value] = set()
         """New values that are results of the graph: no two results may become one value."""
         self.duplicates = Duplicates()
+        self.choices = Choices()
+        self.node_names = {label.name for label in graph.labels.values()}
 
     def run(self) -> Graph:
         graph = self.graph
-        folded = fold(graph, Scope(self.context, graph, self.known, self.uses), self.where)
+        scope = Scope(self.context, graph, self.known, self.uses)
+        self.choices = choose(graph, scope, self.foreseen)
+        folded = fold(graph, scope, self.where)
         self._add_constants(folded.tensors)
         for node in graph.nodes:
             if node not in folded.nodes:
@@ -83,6 +90,9 @@ class Rewriter:
     def _visit(self, old: Node) -> None:
         label = self.graph.labels.get(old, Label())
         place = place_of(old, label, self.where)
+        choice = self.choices.taken.get(old)
+        if choice is not None and self._inline(old, label, place, choice):
+            return
         node = self._on_new_operands(old, label, place)
         if not self.scope.is_pure(node):
             self._emit(old, node, label)
@@ -105,7 +115,7 @@ class Rewriter:
         if old.op in CONTROL_FLOW and self.context.purity.is_known(old):
             for name, value in old.attributes:
                 if isinstance(value, Graph):
-                    attributes[name] = self._body(value, captured, f"{place}/{name}/")
+                    attributes[name] = self._body(value, old, captured, f"{place}/{name}/")
         if captured == old.captured and all(attributes[name] is value for name, value in old.attributes):
             return replace_inputs(old, inputs, captured)
         attributes, captured = prune(attributes, captured)
@@ -119,7 +129,7 @@ class Rewriter:
             instance=old.instance,
         )
 
-    def _body(self, body: Graph, captured: tuple[Value, ...], where: str) -> Graph:
+    def _body(self, body: Graph, old: Node, captured: tuple[Value, ...], where: str) -> Graph:
         """The body after a round, seen with all that is known now of what it captures."""
         captures = tuple(
             make_parameter(p.position, better(p.type, v.type), captured=True)
@@ -127,13 +137,51 @@ class Rewriter:
         )
         pairs = zip(captures, captured, strict=True)
         known = {Value(p): tensor for p, v in pairs if (tensor := self.scope.tensor(v)) is not None}
+        choices = zip(captures, old.captured, strict=True)
+        foreseen = {Value(p): self.choices.tensors[v] for p, v in choices if v in self.choices.tensors}
         if captures == body.captures:
-            return self.visit(body, known, where)
+            return self.visit(body, known, foreseen, where)
         inside = Scope(self.context, body, known, Counter())
         moves = {Value(a): Value(b) for a, b in zip(body.captures, captures, strict=True)}
         seen, _ = substitute(body, moves, captures, lambda old, new, present: retyped(old, new, present, inside))
-        visited = self.visit(seen, known, where)
+        visited = self.visit(seen, known, foreseen, where)
         return body if visited is seen else visited
+
+    def _inline(self, old: Node, label: Label, place: str, choice: Choice) -> bool:
+        """The nodes of the branch that is taken, in the place of the If; whether that was done."""
+        branch = branch_of(old, choice.branch, self.context, self.node_names)
+        if branch is None or not self.context.journal.permits(KNOWN, place):
+            return False
+        self.context.journal.record(KNOWN, place, f"{choice.branch}: {choice.why}")
+        self.context.names.subtract(names_in(*(body for body in old.bodies if body is not branch)))
+        moved = {Value(p): self.values.get(v, v) for p, v in zip(branch.captures, old.captured, strict=True)}
+        for constant, name in branch.constants.items():
+            moved[Value(constant)] = self._add_constant(constant, self._free(name))
+        results = result_names(branch, label)
+        for node in branch.nodes:
+            inputs = tuple(None if v is None else moved.get(v, v) for v in node.inputs)
+            captured = tuple(moved.get(v, v) for v in node.captured)
+            inner = branch.labels.get(node, Label())
+            new = retyped(node, replace_inputs(node, inputs, captured), presence(node, inner), self.scope)
+            outputs = tuple(
+                results.get(Value(node, i)) or (name and self._free(name)) for i, name in enumerate(inner.outputs)
+            )
+            new = self.builder.emit(new, relabel(inner, outputs, self.node_names, self.context))
+            self.scope.uses.update(new.operands)
+            moved.update(zip(node.outputs, new.outputs, strict=True))
+        for i, (before, inside) in enumerate(zip(old.outputs, branch.outputs, strict=True)):
+            after = moved.get(inside, inside)
+            if before in self.outputs and (after.node is None or after in self.claimed):
+                name = label.outputs[i] if i < len(label.outputs) else ""
+                copy = make_node("Identity", (after,), (), (after.type,))
+                self.scope.uses[after] += 1
+                after = Value(self.builder.emit(copy, Label(self.context.fresh(f"{name}_copy"), (name,))))
+            self._replace(before, after)
+        return True
+
+    def _free(self, name: str) -> str:
+        """A name of a branch in the graph around it: its own, unless another graph has it too."""
+        return name if self.context.names[name] <= 1 else self.context.fresh(name)
 
     def _simplified(self, old: Node, node: Node, label: Label, place: str) -> tuple[Node, Label] | None:
         """The node after all identities that fit; None when another value takes its place."""

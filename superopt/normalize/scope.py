@@ -39,7 +39,8 @@ class Context:
     journal: Journal
     budget: Budget
     purity: Purity
-    names: set[str]
+    names: Counter[str]
+    """In how many graphs each value's name occurs."""
     fills: dict[Tensor, object] = field(default_factory=dict[Tensor, object])
     literals: dict[Node, Tensor | None] = field(default_factory=dict[Node, "Tensor | None"])
     unfoldable: set[Node] = field(default_factory=set[Node])
@@ -49,10 +50,10 @@ class Context:
 
     def fresh(self, base: str) -> str:
         name, count = base, 1
-        while name in self.names:
+        while self.names[name]:
             count += 1
             name = f"{base}_{count}"
-        self.names.add(name)
+        self.names[name] = 1
         return name
 
     def literal(self, node: Node) -> Tensor | None:
@@ -90,7 +91,7 @@ def _fill(tensor: Tensor) -> object:
 
 
 class Scope:
-    """One graph: its constants, those it sees outside, and how often each value is read."""
+    """One graph: its constants, those it sees outside or takes for granted, and how often each value is read."""
 
     def __init__(self, context: Context, graph: Graph, known: Mapping[Value, Tensor], uses: Counter[Value]) -> None:
         self.context, self.graph, self.known, self.uses = context, graph, known, uses
@@ -108,7 +109,7 @@ class Scope:
         if isinstance(producer, Constant):
             found = producer.tensor
         elif isinstance(producer, Node):
-            found = self.context.literal(producer)
+            found = self.context.literal(producer) or self.known.get(value)
         else:
             found = self.known.get(value)
         return found if found is not None and found.readable else None

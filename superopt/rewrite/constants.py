@@ -50,11 +50,16 @@ class Constants:
         return self._fills[tensor]
 
     def integers(self, value: Value | None) -> list[int] | None:
-        """A short list of integers, such as axes."""
+        """A short list of whole numbers, such as axes; scales are floating point, and often whole."""
         tensor = self.tensor(value)
-        if tensor is None or tensor.count > SHORT or not tensor.dtype.is_integer:
+        if tensor is None or tensor.count > SHORT:
             return None
-        return [int(i) for i in tensor.numpy().reshape(-1)]
+        if tensor.dtype.is_float:
+            array = tensor.numpy().reshape(-1).astype(np.float64)
+            return (
+                [int(x) for x in array] if bool(np.all(array == np.floor(array)) and np.isfinite(array).all()) else None
+            )
+        return [int(i) for i in tensor.numpy().reshape(-1)] if tensor.dtype.is_integer else None
 
     def is_weight(self, value: Value) -> bool:
         """Whether a value depends on constants alone, so that it is computed once, at export."""
@@ -94,6 +99,9 @@ class Constants:
 
     def list_of(self, numbers: list[int]) -> Value:
         return self._make(np.asarray(numbers, dtype=np.int64))
+
+    def scales(self, numbers: list[int]) -> Value:
+        return self._make(np.asarray(numbers, dtype=np.float32))
 
     def scalar_index(self, number: int) -> Value:
         return self._make(np.asarray(number, dtype=np.int64))

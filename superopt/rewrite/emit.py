@@ -221,7 +221,7 @@ class Emitter:
             value = _reshape_target(value, first.tensor.shape)
         if not all(isinstance(v, int) for v in value):
             raise Conflict(f"{name} would depend on a size that is known only at run time")
-        return self.constants.list_of(value)
+        return self.constants.scales(value) if name == "scales" else self.constants.list_of(value)
 
     def _read_back(
         self, node: Node, operator: Operator, operands: list[Made | None], arguments: Mapping[str, Any]

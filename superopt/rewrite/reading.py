@@ -26,6 +26,9 @@ from superopt.rewrite.numerals import decimal
 from superopt.rewrite.sizes import Sizes, decide, dtype_of
 from superopt.rewrite.spelling import canonical
 
+_ABSENT_WHEN_EMPTY = frozenset({"roi", "scales", "sizes"})
+"""Inputs of Resize: older opsets want the one before another written, if only as an empty list."""
+
 
 class Undetermined(Exception):
     """A question about symbolic sizes that has no single answer."""
@@ -157,6 +160,8 @@ class Reader:
         found = self.constants.integers(value)
         if found is not None:
             type_ = value.tensor_type
+            if not found and name in _ABSENT_WHEN_EMPTY:
+                return None
             if type_ is not None and type_.rank == 0:
                 return found[0]
             if type_ is not None and type_.rank is not None and type_.rank > 1:

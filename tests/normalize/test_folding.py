@@ -260,17 +260,5 @@ def many_constants(count: int, failing: tuple[int, ...]) -> bytes:
     return onnx_model(graph)
 
 
-def test_what_decides_an_if_is_left_to_the_runtime() -> None:
-    """onnxruntime inlines a decided If and types the rest anew; only what it would see itself is folded."""
-    outcome = held(
-        model(
-            "g (float[4] x) => (float[4] y) <int64 four = {4}> { n = Size(x) c = Equal(n, four) "
-            "y = If(c)<then_branch = t () => (float[4] a) { a = Neg(x) }, "
-            "else_branch = e () => (float[4] b) { b = Abs(x) }> }"
-        )
-    )
-    assert outcome.rewrites == ()
-
-
 def onnx_model(graph: onnx.GraphProto, opset: int = 17, ir: int = 8) -> bytes:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir).SerializeToString()

@@ -22,7 +22,9 @@ def _pick(rng: np.random.Generator, options: list):
 
 def whole_attribute(model: ModelProto, rng: np.random.Generator) -> bool:
     """A stride, a pad, a group, an axis, a flag: one more or one less, or another."""
-    found = [(n, a) for n in model.graph.node for a in n.attribute if a.type in (AttributeProto.INT, AttributeProto.INTS)]
+    found = [
+        (n, a) for n in model.graph.node for a in n.attribute if a.type in (AttributeProto.INT, AttributeProto.INTS)
+    ]
     chosen = _pick(rng, found)
     if chosen is None:
         return False
@@ -90,7 +92,11 @@ def fraction_constant(model: ModelProto, rng: np.random.Generator) -> bool:
     if not array.size:
         return False
     special = array.dtype.type(_pick(rng, [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 1e-30]))
-    changed = [np.nextafter(array, np.full_like(array, 9)), array * array.dtype.type(1.25), np.full_like(array, special)]
+    changed = [
+        np.nextafter(array, np.full_like(array, 9)),
+        array * array.dtype.type(1.25),
+        np.full_like(array, special),
+    ]
     _rewrite(tensor, np.asarray(_pick(rng, changed)))
     return True
 

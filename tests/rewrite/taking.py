@@ -122,7 +122,9 @@ def checked(data: bytes) -> str:
     return ""
 
 
-def chains(start: Opened, rng: np.random.Generator, length: int, rules: Rules = RULES) -> Iterator[tuple[list[str], Piece]]:
+def chains(
+    start: Opened, rng: np.random.Generator, length: int, rules: Rules = RULES
+) -> Iterator[tuple[list[str], Piece]]:
     """The pieces along one random way of matches."""
     piece, names = start.piece, list[str]()
     for _ in range(length):
