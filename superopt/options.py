@@ -35,7 +35,11 @@ def option(default: Any, help: str, metavar: str = "") -> Any:
 @dataclass(frozen=True)
 class Options:
     target: Target = option("auto", "device to measure on: cpu, cuda, or auto = cuda where it works")
-    budget: float = option(60.0, "seconds for measuring, at most", "SECONDS")
+    budget: float = option(
+        60.0,
+        "seconds for timing result and original, at most; searching, and timing what is found, take as long",
+        "SECONDS",
+    )
     accept: Accept = option(
         "faster", "return the rewritten model when it is measurably faster, or already when it is not slower"
     )

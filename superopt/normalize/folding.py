@@ -63,7 +63,8 @@ def fold(graph: Graph, scope: Scope, where: str) -> Folded:
             return Folded()
         nodes = {step.node for step in plan.steps}
         wanted = plan.read_outside(nodes)
-        found, failed = compute(context.model, plan.jobs, plan.tensors, wanted)
+        # All of the plan is computed, also what nobody reads: whether a node can be must not depend on its readers.
+        found, failed = compute(context.model, plan.jobs, plan.tensors, wanted | plan.last)
         if not failed:
             break
         context.unfoldable |= failed
@@ -71,7 +72,7 @@ def fold(graph: Graph, scope: Scope, where: str) -> Folded:
     for step in plan.steps:
         context.budget.spent += step.growth
         context.journal.record(step.name, step.place, step.detail)
-    return Folded(nodes, found)
+    return Folded(nodes, {value: tensor for value, tensor in found.items() if value in wanted})
 
 
 def foresee(graph: Graph, scope: Scope, nodes: Collection[Node], wanted: Collection[Value]) -> dict[Value, Tensor]:
@@ -111,6 +112,11 @@ class _Planner:
     def read_outside(self, nodes: set[Node]) -> set[Value]:
         made = {v for node in nodes for v in node.outputs}
         return {v for node in self.graph.nodes if node not in nodes for v in node.operands if v in made}
+
+    @property
+    def last(self) -> set[Value]:
+        """What is computed and not computed with."""
+        return {v for job in self.jobs for v in job.types} - {v for job in self.jobs for v in job.node.operands}
 
     def _consider(self, node: Node) -> None:
         scope = self.scope

@@ -18,7 +18,7 @@ Renamed = Mapping[Symbol, Poly]
 def alike(a: Tensor, b: Tensor) -> bool:
     if a.rank != b.rank or not all(same(n, m) for n, m in zip(a.shape, b.shape, strict=True)):
         return False
-    place = tuple(symbol(f"@{k}") for k in range(a.rank))
+    place = tuple(symbol(f"⟨at {k}⟩") for k in range(a.rank))
     return _elements(a[place], b[place], {})
 
 

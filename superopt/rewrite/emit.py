@@ -26,7 +26,7 @@ from superopt.rewrite.numerals import number_of, rounds_to
 from superopt.rewrite.program import find
 from superopt.rewrite.reading import Reader, Reading, Undetermined, strictly
 from superopt.rewrite.rule import Call, Operand, Step
-from superopt.rewrite.sizes import Sizes, dim_of, dtype_of, type_with
+from superopt.rewrite.sizes import Sizes, dtype_of
 from superopt.rewrite.spelling import widened
 
 CAST_TYPES = {
@@ -160,10 +160,18 @@ class Emitter:
             if held is not None and not accepts(own.name, own.domain, opset, k, held):
                 raise Conflict(f"{operator.kind} takes no elements of type {held} at opset {opset}")
         dtype = _result_type(operator, operands, arguments, match.dtype)
-        types = tuple(_result_shape(dtype, shape, value) for shape, value in zip(shapes, old, strict=True))
+        types = tuple(self._result(dtype, shape, value) for shape, value in zip(shapes, old, strict=True))
         node = make_node(operator.name, inputs, attributes, types, domain=operator.domain)
         self._read_back(node, operator, operands, arguments)
         return node.outputs
+
+    def _result(self, dtype: DType, shape: tuple[Index, ...], old: Value | None) -> TensorType:
+        """What the formula says; where the value that is replaced was known better, that."""
+        known = old.tensor_type if old is not None else None
+        if known is None or known.shape is None or len(known.shape) != len(shape):
+            return self.sizes.type(dtype, shape)
+        pairs = zip(shape, known.shape, strict=True)
+        return TensorType(dtype, tuple(self.sizes.dim(n) if isinstance(n, int) or d is None else d for n, d in pairs))
 
     def _written(
         self,
@@ -316,10 +324,3 @@ def _result_type(operator: Operator, operands: list[Made | None], arguments: Map
     return dtype
 
 
-def _result_shape(dtype: DType, shape: tuple[Index, ...], old: Value | None) -> TensorType:
-    """What the formula says; where the value that is replaced was known better, that."""
-    known = old.tensor_type if old is not None else None
-    if known is None or known.shape is None or len(known.shape) != len(shape):
-        return type_with(dtype, shape)
-    pairs = zip(shape, known.shape, strict=True)
-    return TensorType(dtype, tuple(n if isinstance(n, int) else (d if d is not None else dim_of(n)) for n, d in pairs))

@@ -10,8 +10,8 @@ from superopt.ir.types import Dim, DType, TensorType
 from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
 from superopt.ops.index import Index, Poly, Symbol, symbol, terms_of
 
-UNKNOWN = "?"
-"""Starts the name of a symbol that stands for a dim of which nothing is known."""
+UNKNOWN = "⟨?⟩"
+"""Starts the name of a symbol that stands for a dim of which nothing is known; files have `?` for a name of their own."""
 
 
 class Sizes:
@@ -19,6 +19,7 @@ class Sizes:
 
     def __init__(self) -> None:
         self._shapes: dict[Value, tuple[Index, ...] | None] = {}
+        self._sums: dict[str, Index] = {}
         self._unknown = 0
 
     def shape(self, value: Value) -> tuple[Index, ...] | None:
@@ -37,26 +38,33 @@ class Sizes:
         if isinstance(dim, int):
             return dim
         if dim is not None:
-            return symbol(dim)
+            return self._sums.get(dim) or symbol(dim)
         self._unknown += 1
         return symbol(f"{UNKNOWN}{self._unknown}")
+
+    def dim(self, index: Index) -> Dim:
+        """An index as a dim of a type: a number, a symbol's name, or a name for a polynomial that no file has given;
+        None where it has unknown parts. Read again, a sum is a sum of at least 1, like the sizes it is made of."""
+        if isinstance(index, int):
+            return index
+        text = str(index)
+        if UNKNOWN in text:
+            return None
+        [*terms] = index.terms.items()
+        if len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1 and isinstance(terms[0][0][0], Symbol):
+            return text
+        name = f"⟨{text}⟩"
+        if all(c > 0 and all(isinstance(atom, Symbol) for atom in monomial) for monomial, c in terms):
+            self._sums[name] = index
+        return name
+
+    def type(self, dtype: DType | None, shape: tuple[Index, ...]) -> TensorType:
+        return TensorType(dtype, tuple(self.dim(n) for n in shape))
 
 
 def dtype_of(value: Value) -> DType | None:
     type_ = value.tensor_type
     return None if type_ is None else type_.dtype
-
-
-def dim_of(index: Index) -> Dim:
-    """An index as a dim of a type: a number, a symbol's name, a polynomial's text; None where it has unknown parts."""
-    if isinstance(index, int):
-        return index
-    text = str(index)
-    return None if UNKNOWN in text else text
-
-
-def type_with(dtype: DType | None, shape: tuple[Index, ...]) -> TensorType:
-    return TensorType(dtype, tuple(dim_of(n) for n in shape))
 
 
 def decide(condition: Condition | bool) -> bool | None:

@@ -30,9 +30,9 @@ from superopt.search.workshop import Workshop
 
 Found = Callable[[ModelFacts, list[str], Environment], None]
 
-HEAT, RACE, PORTABLE = 0.15, 0.3, 0.15
-"""Shares of the budget: to choose among variants, to compare the chosen one with the original, and to see what standard
-operators alone would give."""
+HEAT, RACE, PORTABLE = 0.2, 1.0, 0.3
+"""Shares of the budget: to choose among variants, to compare the chosen one with the original, which ends as soon as
+the two are told apart, and to see what standard operators alone would give."""
 DEPLOY = {"cpu": 0.2, "cuda": 0.5}
 """And to find session options: a GPU has more of them, they are worth more, and its sessions take longer to open."""
 
@@ -239,6 +239,9 @@ def _verdict(candidate: Variant | None, timing: TimingReport, accepted: bool) ->
         return "not slower, outputs checked equal; the rewritten model is returned as asked"
     if timing.status == "untimed":
         return f"could not be timed ({timing.reason}); the original's own bytes are returned"
+    if timing.reason.startswith("too little time"):
+        why = f"{timing.reason}: try a larger --budget"
+        return f"0 %: rewritten, but not known to be faster ({why}); the original's own bytes are returned"
     return "0 %: rewritten, but not measurably faster; the original's own bytes are returned"
 
 
