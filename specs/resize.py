@@ -39,9 +39,9 @@ def resize(
     covered(mode == "nearest", f"mode {mode}")
     covered(coordinate_transformation_mode == "asymmetric", f"coordinates by {coordinate_transformation_mode}")
     covered(nearest_mode == "floor", f"the nearest by {nearest_mode}")
-    covered(scales is not None and not sizes, "sizes in place of scales")
-    require(len(scales) == x.rank, "one scale for each axis")
-    factors = [whole(s) for s in scales]
+    covered(bool(scales) and not sizes, "sizes in place of scales")
+    factors = [whole(s) for s in scales or ()]
+    require(len(factors) == x.rank, "one scale for each axis")
     for f in factors:
         covered(f >= 1, "an image made smaller")
 

@@ -180,7 +180,7 @@ class Bindings:
             return bound
         unknown = names_in(expression) - self.names.keys()
         if isinstance(expression, Name | Rank) and unknown:
-            return self.with_name(*unknown, value)
+            return self.with_name(next(iter(unknown)), value)
         if not unknown:
             if not equal(evaluate(expression, self.names), value):
                 raise Conflict(message)
@@ -226,7 +226,7 @@ class Bindings:
 def _solved(expression: Expression, value: Any, names: Mapping[str, Any]) -> tuple[str, Any] | None:
     """The one unknown name of a sum or product, and its value."""
     if isinstance(expression, Name | Rank):
-        return (*names_in(expression), value)
+        return next(iter(names_in(expression))), value
     if not isinstance(expression, Binary) or not isinstance(value, int | Poly):
         return None
     left_known = names_in(expression.left) <= names.keys()

@@ -322,5 +322,3 @@ def _result_type(operator: Operator, operands: list[Made | None], arguments: Map
     if first is not None and first.dtype is DType.BOOL and operator.name != "Where":
         return DType.BOOL
     return dtype
-
-

@@ -44,10 +44,10 @@ def rounds_to(found: float | int, expected: float, dtype: str) -> bool:
     """
     if isinstance(found, int) or found == expected:
         return found == expected
-    precision = _PRECISION.get(dtype)
-    if precision is None or not math.isfinite(found) or _rounded(expected, dtype) == expected:
+    precision, nearest = _PRECISION.get(dtype), _rounded(expected, dtype)
+    if precision is None or not math.isfinite(found) or nearest == expected:
         return False
-    return abs(found - expected) <= precision * abs(expected)
+    return found == nearest or abs(found - expected) <= precision * abs(expected)
 
 
 def decimal(number: float, dtype: str = "float32") -> Fraction | float | int:

@@ -11,7 +11,7 @@ from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
 from superopt.ops.index import Index, Poly, Symbol, symbol, terms_of
 
 UNKNOWN = "⟨?⟩"
-"""Starts the name of a symbol that stands for a dim of which nothing is known; files have `?` for a name of their own."""
+"""Starts the name of a symbol for a dim of which nothing is known; files have `?` for a name of their own."""
 
 
 class Sizes:
@@ -38,7 +38,7 @@ class Sizes:
         if isinstance(dim, int):
             return dim
         if dim is not None:
-            return self._sums.get(dim) or symbol(dim)
+            return self._sums[dim] if dim in self._sums else symbol(dim)
         self._unknown += 1
         return symbol(f"{UNKNOWN}{self._unknown}")
 

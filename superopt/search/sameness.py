@@ -36,7 +36,7 @@ class Sameness:
     """Answers on one input set, under `base` and under others."""
 
     def __init__(self, path: Path, model: Model, feeds: Mapping[str, Value], base: Deployment) -> None:
-        self._path, self._feeds, self._base = path, dict(feeds), base.without_tf32
+        self._path, self._model, self._feeds, self._base = path, model, dict(feeds), base.without_tf32
         self._traits = dict(zip(model.graph.output_names, traits_of_outputs(model.graph), strict=True))
 
     def difference(self, deployment: Deployment) -> str:
@@ -73,7 +73,12 @@ class Sameness:
     def _own_gaps(self) -> dict[str, list[Gap]]:
         """The base against itself, under noise of the size of rounding."""
         known = self._known
-        (again,) = own_runs(lambda d: Session(self._path, d), self._base, {0: lambda: dict(self._feeds)}).values()
+        weights = {name: constant.tensor for constant, name in self._model.graph.constants.items()}
+        runs = own_runs(
+            lambda d, instead: Session(self._path, d, weights=instead), self._base,
+            {0: lambda: dict(self._feeds)}, weights,
+        )  # fmt: skip
+        (again,) = runs.values()
         return {
             name: [compare(known.outputs[name], outputs[name], rule) for outputs in again]
             for name, rule in known.rules.items()

@@ -39,7 +39,7 @@ def test_a_constant_condition(truth: int, ops: list[str]) -> None:
 @pytest.mark.parametrize(
     "condition",
     [
-        "n = Size(s) c = Equal(n, four)",
+        "k = Size(s) c = Equal(k, four)",
         "h = Shape(w) d = Gather(h, one) c = Equal(d, four)",
         "h = Shape(w) d = Gather(h, one) e = Cast<to=9>(d) i = Not(e) c = Not(i)",
         "h = Shape(w) r = Size(h) e = Equal(r, four) c = Not(e)",
@@ -63,7 +63,7 @@ def test_a_condition_that_types_decide(condition: str) -> None:
     [
         "g (float[4] x, bool c) => (float[4] y) { y = If(c)",
         "g (float[4] x, bool c) => (float[4] y) <bool c = {1}> { y = If(c)",
-        "g (float[4] x, float[n] w) => (float[4] y) <int64 four = {4}> { n = Size(w) c = Equal(n, four) y = If(c)",
+        "g (float[4] x, float[n] w) => (float[4] y) <int64 four = {4}> { k = Size(w) c = Equal(k, four) y = If(c)",
         "g (float[4] x) => (float[4] y) <float zero = {0}> { s = ReduceSum<keepdims=0>(x) c = Less(s, zero) y = If(c)",
     ],
 )
@@ -77,7 +77,7 @@ def test_an_unknown_condition_is_left_alone(graph: str) -> None:
 def test_what_decides_an_if_that_stays_is_not_folded() -> None:
     data = model(
         "g (float[4] x) => (float[4] y) <int64 four = {4}> "
-        f"{{ n = Size(x) c = Equal(n, four) [choose] y = If(c){BRANCHES} }}"
+        f"{{ k = Size(x) c = Equal(k, four) [choose] y = If(c){BRANCHES} }}"
     )
     assert done(data, forbid=[("if-known", "choose")]).rewrites == ()
     assert done(data, limit=0).same_graph

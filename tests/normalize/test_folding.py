@@ -260,5 +260,12 @@ def many_constants(count: int, failing: tuple[int, ...]) -> bytes:
     return onnx_model(graph)
 
 
+def test_what_cannot_be_evaluated_is_not_folded_whoever_reads_it() -> None:
+    """The table has no entry 9, and the shape of what is read there is all that is asked for."""
+    graph = "g (float[2] x) => (float[2] y) <float[3] k = {1,2,3}, int64[2] far = {9,9}> { t = Gather(k, far) "
+    outcome = done(model(graph + "s = Shape(t) y = Reshape(x, s) }"))
+    assert "constant-folding" not in outcome.names
+
+
 def onnx_model(graph: onnx.GraphProto, opset: int = 17, ir: int = 8) -> bytes:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir).SerializeToString()

@@ -8,6 +8,7 @@ targets with 0 and −1, numbers with axes, operands in the other order, dims wi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -74,14 +75,16 @@ class Instance:
     opset: int
     newest: bool
     """Whether every operator means at this opset what its newest definition says, which is what rules are about."""
-    results: tuple[str, ...]
+    shapes: dict[str, tuple[int, ...]]
+    """Of every value, by name."""
 
     @property
     def data(self) -> bytes:
         return self.model.SerializeToString()
 
-    def fed(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        return {name: values(rng, array.shape, array.dtype) for name, array in self.feeds.items()}
+
+def _sizes(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(int(n) for n in tensor.shape)  # pyright: ignore[reportArgumentType]
 
 
 def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any, positive: bool = False) -> np.ndarray:
@@ -134,7 +137,7 @@ class _Writer:
     initializers: list[onnx.TensorProto] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     """Of tensors, by identity."""
-    kept: list[Tensor] = field(default_factory=list)
+    kept: dict[str, Tensor] = field(default_factory=dict)
     domains: set[str] = field(default_factory=set)
     newest: bool = True
     counter: int = 0
@@ -147,7 +150,7 @@ class _Writer:
         return of > 0 and self.rng.random() < of
 
     def name(self, tensor: Tensor, name: str) -> None:
-        self.kept.append(tensor)
+        self.kept[name] = tensor
         self.names[id(tensor)] = name
 
     def constant(self, array: np.ndarray, name: str) -> str:
@@ -168,6 +171,8 @@ class _Writer:
         own = self.registry.find(operator.name, operator.domain, None if operator.domain else self.opset)
         if own is None:
             raise NotWritable(f"{operator.kind} at opset {self.opset}")
+        if str(arguments.get("auto_pad")).startswith("SAME") and any(d != 1 for d in arguments.get("dilations") or ()):
+            raise NotWritable("onnxruntime does not run it")
         self.newest = self.newest and own is operator
         known = attribute_names(operator.name, operator.domain, self.opset)
         names = ["" if o is None else self.names[id(o)] for o in operands]
@@ -183,13 +188,15 @@ class _Writer:
             if parameter.kind == "attribute" if known is None else name in known:
                 attributes[name] = _attribute(operator, name, value, self.spelling.dtype)
             elif parameter.kind == "static":
-                statics[name] = self.constant(np.asarray(value, np.int64), self.fresh(name))
+                dtype = np.float32 if name == "scales" else np.int64
+                statics[name] = self.constant(np.asarray(value, dtype), self.fresh(name))
             else:
                 raise NotWritable(f"{name} of {operator.kind} at opset {self.opset}")
         outputs = [self.fresh("v") for _ in results]
         inputs = names if any(p.variadic for p in own.parameters) else _placed(own, names, attributes, statics)
         least, most = input_counts(operator.name, operator.domain, self.opset) or (0, len(inputs))
-        if len(names) > len(own.tensors) and inputs is not names or not least <= len(inputs) <= most:
+        lost = inputs is not names and len(names) > len(own.tensors)
+        if lost or "" in inputs[:least] or not least <= len(inputs) <= most:
             raise NotWritable(f"the operands of {operator.kind} at opset {self.opset}")
         self.nodes.append(helper.make_node(operator.name, inputs, outputs, domain=operator.domain, **attributes))
         self.domains.add(operator.domain)
@@ -291,7 +298,7 @@ class _Written(Program):
             arguments = {**self._bundle(call.bundle, operator, ranks, set(arguments)), **arguments}
         results = operator.apply(operands, arguments, outputs)[:outputs]
         for tensor in results:
-            if any(n < 0 for n in tensor.shape) or np.prod(tensor.shape, dtype=np.int64) > MOST_ELEMENTS:
+            if min(_sizes(tensor), default=0) < 0 or math.prod(_sizes(tensor)) > MOST_ELEMENTS:
                 raise Impossible("no size that is fun to run")
         self.writer.call(operator, operands, arguments, list(results))
         return results
@@ -302,10 +309,18 @@ def _expression(operand: Operand, number: Any, names: Mapping[str, Any]) -> Any:
 
 
 def instances(
-    rule: Rule, registry: Registry, opset: int, spelling: Spelling = PLAIN, *, wanted: int = 1, seed: int = 0
+    rule: Rule,
+    registry: Registry,
+    opset: int,
+    spelling: Spelling = PLAIN,
+    *,
+    wanted: int = 1,
+    seed: int = 0,
+    every: bool = True,
 ) -> Iterator[Instance]:
-    """Instances for each number of axes of the rule's blocks, `wanted` of each where that many are found."""
-    for ranks in block_ranks(rule):
+    """Instances for each number of axes of the rule's blocks, or for one, `wanted` of each where there are so many."""
+    all_ranks = block_ranks(rule)
+    for ranks in all_ranks if every else [all_ranks[(seed + 1) % len(all_ranks)]]:
         found = 0
         for attempt in range(wanted * TRIES):
             try:
@@ -334,7 +349,7 @@ def instance(
         if given.kind not in ("tensor", "bool"):
             continue
         tensor = program.inputs[given.name]
-        shape = tuple(int(n) for n in tensor.shape)
+        shape = _sizes(tensor)
         dtype = np.dtype("bool" if given.kind == "bool" else spelling.dtype)
         array = values(rng, shape, dtype, positive)
         writer.name(tensor, given.name)
@@ -347,7 +362,8 @@ def instance(
     left = program.run(rule.left)
     program.refuse_unused_conditions()
     model = _model(rule, writer, infos, left)
-    return Instance(rule, model, feeds, opset, writer.newest, tuple(o.name for o in model.graph.output))
+    shapes = {name: _sizes(tensor) for name, tensor in writer.kept.items()}
+    return Instance(rule, model, feeds, opset, writer.newest, shapes)
 
 
 def _model(

@@ -7,6 +7,7 @@ Nobody says whether a rule may still be used there. Whatever is done must leave 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,7 +17,7 @@ Change = Callable[[ModelProto, np.random.Generator], bool]
 """Changes a model in place; False where there is nothing to change."""
 
 
-def _pick(rng: np.random.Generator, options: list):
+def _pick(rng: np.random.Generator, options: list) -> Any:
     return options[int(rng.integers(len(options)))] if options else None
 
 

@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 
 import specs
-from superopt.ir.graph import Value
+from superopt.ir.graph import Graph, Label, Node, Value, make_node
 from superopt.ir.onnx import Model, encode, parse
 from superopt.ir.onnx.save import serialize
+from superopt.ir.types import TensorType, Type
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.match import Match
 from superopt.rewrite.pattern import Pattern
@@ -23,6 +24,7 @@ from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import load_rules, rule_files
 from superopt.rewrite.weights import combine
 from superopt.rewrite.whole import graph_of, piece_of
+from superopt.runtime.library import errors
 
 REGISTRY = specs.load()
 SHIPPED: list[Rule] = load_rules(rule_files())
@@ -69,10 +71,37 @@ class Opened:
         )
 
 
-def opened(data: bytes, vocabulary: Vocabulary | None = None) -> Opened:
+def opened(
+    data: bytes, vocabulary: Vocabulary | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None
+) -> Opened:
+    """`shapes` are those of values that onnx infers nothing for: the results of onnxruntime's own operators."""
     model = parse(data)
+    if shapes is not None:
+        model = replace(model, graph=_typed(model.graph, shapes))
     rewriter = Rewriter(REGISTRY, model.opset, vocabulary or Vocabulary(), model.functions)
     return Opened(model, rewriter, piece_of(model.graph, rewriter.constants))
+
+
+def _typed(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
+    """The graph with the types that a search would have given its nodes."""
+    moved: dict[Value, Value] = {}
+    labels: dict[Node, Label] = {}
+    for node in graph.nodes:
+        label = graph.labels[node]
+        inputs = [None if v is None else moved.get(v, v) for v in node.inputs]
+        dtype = next((v.tensor_type.dtype for v in inputs if v is not None and v.tensor_type is not None), None)
+        types = [
+            TensorType(dtype, shapes[name]) if name in shapes and not _is_known(known) else known
+            for known, name in zip(node.types, label.outputs, strict=True)
+        ]
+        new = make_node(node.op, inputs, node.attributes, types, domain=node.domain, instance=node.instance)
+        moved.update(zip(node.outputs, new.outputs, strict=True))
+        labels[new] = label
+    return replace(graph, nodes=tuple(labels), labels=labels, outputs=tuple(moved.get(v, v) for v in graph.outputs))
+
+
+def _is_known(type_: Type) -> bool:
+    return isinstance(type_, TensorType) and type_.shape is not None
 
 
 def rules(*names: str) -> Rules:
@@ -87,6 +116,25 @@ def run(data: bytes, feeds: Mapping[str, np.ndarray], *, optimized: bool = True)
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
     session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     return [np.asarray(value) for value in session.run(None, dict(feeds))]
+
+
+REFUSED = {
+    "NOT_IMPLEMENTED": "an operator that ONNX has for these elements, and the CPU provider has not",
+    "Type Error": "an operator of onnxruntime's own that is not for these elements",
+    "1 or more dimensions": "FastGelu of a tensor without axes",
+    "epsilon_ >= 0": "SkipLayerNormalization with an epsilon below 0",
+}
+"""What onnxruntime may say to a rewritten model: it has no kernel. A search finds that out when it times the model."""
+
+
+def ran(data: bytes, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray] | None:
+    """What a rewritten model answers, as it is written; None where there is no kernel for one of its nodes."""
+    try:
+        return run(data, feeds, optimized=False)
+    except errors() as error:
+        if any(words in str(error) for words in REFUSED):
+            return None
+        raise
 
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-6, "float16": 2e-2}
@@ -122,16 +170,14 @@ def checked(data: bytes) -> str:
     return ""
 
 
-def chains(
-    start: Opened, rng: np.random.Generator, length: int, rules: Rules = RULES
-) -> Iterator[tuple[list[str], Piece]]:
-    """The pieces along one random way of matches."""
+def wander(start: Opened, rng: np.random.Generator, length: int, rules: Rules = RULES) -> tuple[list[str], Piece]:
+    """One random way of matches, by the names of the rules, and where it ends."""
     piece, names = start.piece, list[str]()
     for _ in range(length):
         found = start.matches(piece, rules)
         if not found:
-            return
+            break
         chosen = found[int(rng.integers(len(found)))]
         piece = start.take(piece, chosen)
         names.append(chosen[0].pattern.rule.name)
-        yield list(names), piece
+    return names, piece
