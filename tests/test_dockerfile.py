@@ -153,7 +153,8 @@ def test_folders_keep_their_names() -> None:
 def test_what_the_build_needs_is_copied() -> None:
     needed = {"pyproject.toml", PROJECT["project"]["readme"], "LICENSE"}
     patterns: list[str] = PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
-    packages = {p.parent.name for p in ROOT.glob("*/__init__.py")} | set(PROJECT["tool"]["setuptools"]["package-data"])
+    packages = {p.parent.name for p in ROOT.glob("*/__init__.py")}
+    packages |= {name.partition(".")[0] for name in PROJECT["tool"]["setuptools"]["package-data"]}
     needed |= {p for p in packages if any(fnmatch(p, pattern) for pattern in patterns)}
     assert needed == set(copied())
 

@@ -166,7 +166,7 @@ def rewritten(
     after = Piece(results, tags, {}, piece.constants, piece.own)
     kept = {node: tags[node] for node in after.members if node in tags}
     current = ((name, moved.get(value, value)) for name, value in names.items())
-    live = {name: v for name, v in current if not isinstance(v.producer, Node) or v.producer in kept}
+    live = {name: v for name, v in current if v.producer in kept or v.producer not in tags}
     return Rewritten(replace(after, tags=kept, names=live), moved)
 
 
