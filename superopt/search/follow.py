@@ -24,7 +24,9 @@ def follow(
         if root is None:
             return None
         pattern, piece = step.match.pattern, found[-1].after if found else target
-        match = next((m for m in rewriter.matches(pattern, root, piece) if m[0].nodes == nodes), None)
+        wanted = {name: here[v] for name, v in step.match.inputs.items() if v in here}
+        fitting = [m for m in rewriter.matches(pattern, root, piece) if m[0].nodes == nodes]
+        match = next((m for m in fitting if wanted.items() <= dict(m[0].inputs).items()), None)
         if match is None:
             return None
         twin = rewriter.take(piece, *match, taken)

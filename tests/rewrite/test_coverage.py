@@ -101,7 +101,7 @@ def test_silent_rules_say_why(name: str, reason: str) -> None:
     assert reason in opened(instance.data).why_not(rules(name).patterns[name])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", PROVED, ids=lambda rule: rule.name)
 def test_a_rule_is_found_however_it_is_spelled(rule: Rule) -> None:
     led = 0

@@ -89,7 +89,7 @@ def test_near_misses_keep_their_answers(seed: int) -> None:
     assert near_misses(seed, 12, (PLAIN, EXPORTED, DYNAMIC)) > 4
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_many_near_misses_keep_their_answers(seed: int) -> None:
     assert near_misses(seed, 100, (PLAIN, EXPORTED, DYNAMIC)) > 40
@@ -103,7 +103,7 @@ def test_other_element_types_keep_their_answers(seed: int) -> None:
     near_misses(seed, 14, OTHER_TYPES)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(200, 220))
 def test_many_of_other_element_types_keep_their_answers(seed: int) -> None:
     near_misses(seed, 100, OTHER_TYPES)
@@ -136,7 +136,7 @@ def test_one_rewrite_after_another(seed: int) -> None:
     assert ways(seed, 15) > 10
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(300, 330))
 def test_many_rewrites_one_after_another(seed: int) -> None:
     assert ways(seed, 150) > 100
@@ -180,7 +180,7 @@ def test_a_rewrite_holds_at_all_sizes(seed: int) -> None:
     assert resized(seed, 12) > 3
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(400, 420))
 def test_many_rewrites_hold_at_all_sizes(seed: int) -> None:
     assert resized(seed, 150) > 50

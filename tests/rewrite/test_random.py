@@ -54,7 +54,7 @@ def test_rewrites_keep_the_answers(case: Case, seed: int) -> None:
     check(case, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @limits(2000)
 @given(cases(max_steps=20), st.integers(0, 1 << 20))
 def test_many_rewrites_keep_the_answers(case: Case, seed: int) -> None:

@@ -42,7 +42,7 @@ def exact(data: bytes, feeds: dict[str, np.ndarray]) -> list[np.ndarray] | None:
     return found if all(np.isfinite(a).all() for a in found) else None
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", [r for r in SHIPPED if not r.finite], ids=lambda rule: rule.name)
 def test_what_is_safe_stays_safe(rule: Rule) -> None:
     for instance in instances(rule, REGISTRY, 23, DATA_ONLY, seed=3):

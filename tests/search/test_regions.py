@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from superopt.errors import CannotReplay
-from superopt.ir.graph import Node
+from superopt.ir.graph import Node, Value
+from superopt.rewrite.match import Match
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
 from superopt.rewrite.weights import CannotCombine
@@ -84,19 +85,23 @@ def drawn(rng: np.random.Generator, count: int) -> list[Instance]:
 
 
 def stroll(start: Piece, rewriter: Rewriter, rng: np.random.Generator, length: int) -> list[Taken]:
-    """Random steps in a piece."""
+    """Random steps in a piece. Of matches that differ in weights without a name the first, as in a search."""
     steps: list[Taken] = []
     for _ in range(length):
         piece = steps[-1].after if steps else start
-        found = [
-            (match, made)
-            for node in piece.nodes
-            for pattern in STEPS.starting_at(node)
-            for match, made in rewriter.matches(pattern, node, piece)
-        ]
+        found: dict[str, tuple[Match, Mapping[str, Value]]] = {}
+        for node in piece.nodes:
+            for pattern in STEPS.starting_at(node):
+                for match, made in rewriter.matches(pattern, node, piece):
+                    words = (
+                        pattern.rule.name,
+                        match.results,
+                        {k: piece.called.get(v) for k, v in match.inputs.items()},
+                    )
+                    found.setdefault(str(words), (match, made))
         if not found:
             break
-        steps.append(rewriter.take(piece, *found[int(rng.integers(len(found)))]))
+        steps.append(rewriter.take(piece, *list(found.values())[int(rng.integers(len(found)))]))
     return steps
 
 
@@ -138,7 +143,7 @@ def test_what_is_cut_out_and_put_back_is_as_before(case: Case, offset: int) -> N
         assert {n: v for n, v in back.names.items() if n in piece.names} == dict(piece.names)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(15))
 def test_a_trace_gives_what_the_search_had(seed: int) -> None:
     rng = np.random.default_rng(seed)
     made = drawn(rng, 3)
@@ -189,7 +194,7 @@ def test_a_trace_with_a_slip_is_refused() -> None:
             replay_one(start.piece, wrong, STEPS, start.rewriter)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(15))
 def test_a_twin_is_led_the_same_way(seed: int) -> None:
     """The same graph with other weights, in the same model."""
     rng = np.random.default_rng(seed)
@@ -198,7 +203,7 @@ def test_a_twin_is_led_the_same_way(seed: int) -> None:
     other.CopyFrom(made.model)
     for tensor in other.graph.initializer:
         array = numpy_helper.to_array(tensor)
-        if array.dtype == np.float32 and array.size > 1:
+        if array.dtype == np.float32 and array.size > 1 and "scales" not in tensor.name:
             tensor.CopyFrom(numpy_helper.from_array((array * 1.5 + 0.25).astype(np.float32), tensor.name))
     whole = beside([made.model, other])
     feeds = {f"p{k}_{name}": value for k in range(2) for name, value in made.feeds.items()}
@@ -223,7 +228,7 @@ def test_a_twin_is_led_the_same_way(seed: int) -> None:
     assert after is None or not difference(run(whole.SerializeToString(), feeds, optimized=False), after)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(8))
 def test_everything_a_search_finds_computes_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
     (made,) = drawn(rng, 1)
