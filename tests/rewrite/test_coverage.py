@@ -13,8 +13,9 @@ from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import state
 from superopt.rewrite.weights import CannotCombine
 from superopt.runtime.library import errors
-from tests.rewrite.instances import EXPORTED, PLAIN, Instance, Spelling, instances
+from tests.rewrite.instances import Instance, instances
 from tests.rewrite.taking import REGISTRY, SHIPPED, checked, difference, opened, rules, run
+from tests.rewrite.writer import EXPORTED, PLAIN, Spelling
 
 pytestmark = pytest.mark.ort
 

@@ -12,9 +12,10 @@ import pytest
 from superopt.errors import SuperoptError
 from superopt.rewrite.weights import CannotCombine
 from superopt.runtime.library import errors
-from tests.rewrite.instances import DYNAMIC, EXPORTED, PLAIN, Instance, Spelling, instances, values
+from tests.rewrite.instances import Instance, instances, values
 from tests.rewrite.nearly import CHANGES, feeds_for
 from tests.rewrite.taking import REGISTRY, SHIPPED, Opened, Rules, difference, opened, ran, run, wander
+from tests.rewrite.writer import DYNAMIC, EXPORTED, PLAIN, Spelling
 
 pytestmark = pytest.mark.ort
 

@@ -12,8 +12,9 @@ import pytest
 
 from superopt.rewrite.rule import Rule
 from superopt.runtime.library import errors
-from tests.rewrite.instances import Instance, Spelling, instances
+from tests.rewrite.instances import Instance, instances
 from tests.rewrite.taking import REGISTRY, SHIPPED, opened, rules, run
+from tests.rewrite.writer import Spelling
 
 pytestmark = pytest.mark.ort
 

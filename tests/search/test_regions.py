@@ -23,8 +23,9 @@ from superopt.search.follow import follow
 from superopt.search.regions import CAP, Region, cut, extract, stitch
 from superopt.search.trace import Traced, replay_one, traced
 from tests.graphs import Case, cases
-from tests.rewrite.instances import PLAIN, Instance, instances
+from tests.rewrite.instances import Instance, instances
 from tests.rewrite.taking import REGISTRY, SHIPPED, Opened, difference, opened, ran, run
+from tests.rewrite.writer import PLAIN
 
 pytestmark = pytest.mark.ort
 
