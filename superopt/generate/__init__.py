@@ -1,1 +1,1 @@
-"""Finding rules offline, by machine. Empty so far: its place in the layers is kept."""
+"""Finding rules offline, by machine: recipe → enumerate → fingerprint → pair → generalize → prune → prove → write."""

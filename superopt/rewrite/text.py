@@ -195,6 +195,24 @@ def _given(r: Reader) -> Given:
     return Given(name, "bool" if is_bool else "tensor", tuple(dims))  # pyright: ignore[reportArgumentType]
 
 
+def parse_given(text: str, source: str = "text") -> tuple[Given, ...]:
+    """Inputs with their shapes, as after the word `given`."""
+    r = Reader(text, source)
+    found: list[Given] = []
+    while r.peek.kind != "end":
+        found.append(_given(r))
+    return tuple(found)
+
+
+def parse_call(text: str, source: str = "text") -> Call:
+    """One operator with its operands and attributes."""
+    r = Reader(text, source)
+    call = _call(r)
+    if r.peek.kind != "end":
+        r.error(f"expected the end, found {r.found()}")
+    return call
+
+
 def _where(r: Reader) -> Where:
     left = parse_expression(r)
     for comparison in _COMPARISONS:

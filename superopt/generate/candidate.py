@@ -1,0 +1,80 @@
+"""From two equal graphs to the text of a rule, in the sizes that the recipe names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from superopt.generate.recipe import Scene
+from superopt.generate.term import Node, Pair, Term, leaves
+from superopt.generate.worth import cost
+from superopt.rewrite.expression import names_in
+from superopt.rewrite.rule import Block, Rule, Step
+
+def directions(pair: Pair, scene: Scene) -> Iterator[Pair]:
+    """The ways in which it may be used: the pattern reads every input, and what takes its place costs no more."""
+    for left, right in ((pair.right, pair.left), (pair.left, pair.right)):
+        bound = set(leaves(*left))
+        if all(isinstance(t, Node) for t in left) and set(leaves(*right)) <= bound:
+            if cost(right, scene) <= cost(left, scene):
+                yield Pair(left, right)
+
+
+def to_rule(pair: Pair, scene: Scene, name: str, *, origin: str = "generated") -> Rule:
+    """The pair's left side as the pattern, its right side in its place."""
+    used = set(leaves(*pair.left, *pair.right))
+    given = tuple(g for g in scene.given if g.name in used)
+    taken = used | {n for g in given for d in g.dims for n in (names_in(d) if not isinstance(d, Block) else {d.name})}
+    result = next(n for n in ("y", "z", "r", "out", "result") if not any(t.startswith(n) for t in taken))
+    results = [result] if len(pair.left) == 1 else [f"{result}{k + 1}" for k in range(len(pair.left))]
+    left = tuple(steps(pair.left, scene, results, taken, pattern=True))
+    right = tuple(steps(pair.right, scene, results, taken, pattern=False))
+    return Rule(name, "", given, (), left, right, origin=origin)
+
+
+def steps(terms: Sequence[Term], scene: Scene, results: Sequence[str], taken: Iterable[str], *, pattern: bool) -> Iterator[Step]:
+    """One step for each operator, operands first."""
+    names: dict[Term, str] = {}
+    wanted = dict(zip(terms, results, strict=True))
+    letter = "t" if pattern else "u"
+    fresh = (f"{letter}{k}" for k in range(1, 1000) if f"{letter}{k}" not in set(taken))
+    read = {o for t in _all(terms) if isinstance(t, Node) for o in t.operands} | set(terms)
+    done: set[tuple[int, tuple[Term, ...]]] = set()
+
+    def visit(term: Term) -> Iterator[Step]:
+        if isinstance(term, str):
+            names[term] = term
+            return
+        if term.operator in done:
+            return
+        for operand in term.operands:
+            yield from visit(operand)
+        done.add(term.operator)
+        template = scene.templates[term.template]
+        targets: list[str] = []
+        for output in range(template.outputs):
+            result = Node(term.template, term.operands, output)
+            if result in wanted:
+                names[result] = wanted[result]
+            elif result in read:
+                names[result] = next(fresh)
+            else:
+                names[result] = "_"
+            targets.append(names[result])
+        yield Step(tuple(targets), template.filled(tuple(names[o] for o in term.operands)))
+
+    for term in terms:
+        yield from visit(term)
+        if isinstance(term, str):
+            yield Step((wanted[term],), term)
+
+
+def _all(terms: Sequence[Term]) -> list[Term]:
+    found: dict[Term, None] = {}
+    waiting = list(terms)
+    while waiting:
+        term = waiting.pop()
+        if term not in found:
+            found[term] = None
+            if isinstance(term, Node):
+                waiting += term.operands
+    return list(found)

@@ -1,0 +1,150 @@
+"""Rules from a recipe: enumerate each scene, then prove what does not follow from what was proved, smallest first."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from superopt.generate.abstract import Abstraction
+from superopt.generate.candidate import directions, to_rule
+from superopt.generate.enumerate import Enumeration, Progress, Spread, alone
+from superopt.generate.ledger import Ledger
+from superopt.generate.proving import Settled, settle
+from superopt.generate.prune import Pruned, Pruner
+from superopt.generate.recipe import Recipe, Scene
+from superopt.generate.several import joined
+from superopt.generate.stage import Stage
+from superopt.generate.term import Pair
+from superopt.generate.writing import Finding
+from superopt.ops.registry import Registry
+from superopt.rewrite.rule import Rule
+
+TOGETHER = 32
+"""Candidates that are proved before the next are chosen."""
+ORIGINALS = 2
+"""Pairs kept for each general one, in case that the general one is not true."""
+
+
+@dataclass
+class Counts:
+    """What became of everything, for one scene."""
+
+    scene: str
+    graphs: int = 0
+    covered: float = 0.0
+    values: int = 0
+    equal: int = 0
+    pruned: Pruned = field(default_factory=Pruned)
+    proved: int = 0
+    refuted: int = 0
+    unknown: int = 0
+    enumerating: float = 0.0
+    proving: float = 0.0
+    stopped: bool = False
+    """The time was over before everything was looked at."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    seed: int = 0
+    workers: int = 1
+    seconds: float = 20.0
+    """For each proof."""
+    folders: tuple[Path, ...] = ()
+    """Of the user's operator definitions."""
+    deadline: float = float("inf")
+    """On the clock of time.monotonic."""
+
+
+@dataclass(frozen=True)
+class Notices:
+    """Whom to tell how far it is."""
+
+    enumerating: Callable[[Progress], None] = lambda _: None
+    proving: Callable[[Counts], None] = lambda _: None
+
+
+def generate(
+    recipe: Recipe, registry: Registry, ledger: Ledger, settings: Settings, *, spread: Spread = alone,
+    notices: Notices | None = None,
+) -> Iterator[tuple[Counts, list[Finding]]]:  # fmt: skip
+    """Scene by scene: what was counted, and the rules that were proved."""
+    told = notices or Notices()
+    for scene in recipe.scenes:
+        counts = Counts(scene.name)
+        found = _Scene(scene, registry, ledger, settings, counts, told)
+        pairs = found.enumerated(spread)
+        yield counts, list(found.proved(pairs))
+
+
+class _Scene:
+    def __init__(
+        self, scene: Scene, registry: Registry, ledger: Ledger, settings: Settings, counts: Counts, notices: Notices
+    ) -> None:
+        self.registry, self.ledger, self.settings, self.counts, self.notices = registry, ledger, settings, counts, notices
+        self.stage = Stage(scene, registry, settings.seed)
+
+    def enumerated(self, spread: Spread) -> list[Pair]:
+        started = time.monotonic()
+        enumeration = Enumeration(self.stage, self.stage.scene.max_ops, spread, self.notices.enumerating)
+        pairs = list(enumeration.run())
+        progress = enumeration.progress
+        self.counts.graphs, self.counts.covered = progress.graphs, progress.covered
+        self.counts.values, self.counts.equal = progress.values, progress.candidates
+        self.counts.enumerating = time.monotonic() - started
+        return pairs + list(joined(pairs, self.stage.scene))
+
+    def proved(self, pairs: Iterable[Pair]) -> Iterator[Finding]:
+        started = time.monotonic()
+        abstraction = Abstraction(self.stage, self.registry)
+        originals: dict[Pair, list[Pair]] = {}
+        for pair in pairs:
+            kept = originals.setdefault(abstraction.general(pair), [])
+            if len(kept) < ORIGINALS:
+                kept.append(pair)
+        scene = abstraction.scene
+        pruner = Pruner(scene, registry=self.registry)
+        pruner.offer(originals)
+        self.counts.pruned = pruner.report
+        while chosen := pruner.next(TOGETHER):
+            if time.monotonic() > self.settings.deadline:
+                self.counts.stopped = True
+                break
+            failed: list[Pair] = []
+            for pair, findings in self._settled(chosen, scene, pruner):
+                yield from findings
+                if findings:
+                    pruner.accept(pair, both=len(findings) > 1)
+                else:
+                    pruner.reject(pair)
+                    failed += [p for p in originals.get(pair, ()) if p != pair]
+            if failed:
+                pruner.offer(failed)
+            self.counts.proving = time.monotonic() - started
+            self.notices.proving(self.counts)
+        self.counts.proving = time.monotonic() - started
+
+    def _settled(self, chosen: list[Pair], scene: Scene, pruner: Pruner) -> Iterator[tuple[Pair, list[Finding]]]:
+        """Each pair with the rules that came of it, in either direction."""
+        ways = [(pair, way) for pair in chosen for way in directions(pair, scene)]
+        rules = [to_rule(way, scene, f"candidate-{k}") for k, (_, way) in enumerate(ways)]
+        found: dict[Pair, list[Finding]] = {pair: [] for pair in chosen}
+        verdicts = self._verdicts(rules)
+        for (pair, _), settled in zip(ways, verdicts, strict=True):
+            self._count(settled)
+            if settled.rule is not None:
+                found[pair].append(Finding(settled.rule, scene.name, pruner.is_macro(pair)))
+        yield from found.items()
+
+    def _verdicts(self, rules: list[Rule]) -> Iterator[Settled]:
+        settings = self.settings
+        return settle(rules, settings.folders, self.ledger, workers=settings.workers, seconds=settings.seconds)
+
+    def _count(self, settled: Settled) -> None:
+        counted = Counter([settled.status])
+        self.counts.proved += counted["proved"]
+        self.counts.refuted += counted["refuted"]
+        self.counts.unknown += counted["unknown"]

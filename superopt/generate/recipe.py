@@ -1,0 +1,155 @@
+"""Recipes: what is enumerated. A recipe is a file of scenes; each has inputs, operators, and worlds of sizes.
+
+doc = "…"
+max-ops = 3
+
+[[scene]]
+name = "matrices"
+given = "x: [m, k]  y: [m, k]  w: [k, n]  v: [k, n]"      as in rules; sizes are names
+weights = "w v"                                             known when a model is loaded: work on them alone is free
+worlds = ["m=2 k=3 n=4", "m=1 k=2 n=5", …]                  at least four; `b=2,3` for a block, `p=1` for `p: int`
+ops = [
+    "MatMul($, $)",
+    "Concat($, $, axis={0|1})",                              one operator for each choice
+    "Split($, split=[n, n], axis=1) -> 2",
+    "Mul($, 0.5)",
+]
+targets = ["Gelu($)"]                                       operators whose spellings are looked for
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from superopt.errors import BadInput, BadOption
+from superopt.generate.term import Template
+from superopt.ops.registry import Registry
+from superopt.rewrite.program import find
+from superopt.rewrite.rule import Block, Given
+from superopt.rewrite.text import parse_call, parse_given
+
+FOLDER = Path(__file__).with_name("recipes")
+FEWEST_WORLDS = 4
+_OUTPUTS = re.compile(r"(.*?)(?:\s*->\s*(\d+))?\Z", re.DOTALL)
+
+World = Mapping[str, "int | tuple[int, ...]"]
+"""A number for each name of a size, numbers for each block."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Inputs and operators that are combined with one another."""
+
+    name: str
+    given: tuple[Given, ...]
+    weights: frozenset[str]
+    templates: tuple[Template, ...]
+    worlds: tuple[World, ...]
+    max_ops: int
+    max_inputs: int
+    targets: tuple[str, ...] = ()
+    """Operators whose spellings are looked for, such as Gelu: rules lead to them. They are among the templates too."""
+    whole: tuple[Given, ...] = ()
+    """Whole numbers (`p: int`) that attributes mention: each world says how much they are; they are no inputs."""
+
+    def leaf(self, name: str) -> Given:
+        return next(g for g in self.given if g.name == name)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    name: str
+    doc: str
+    scenes: tuple[Scene, ...]
+    source: str = field(default="", compare=False)
+
+
+def shipped() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def load_recipe(name: str, registry: Registry, *, max_ops: int | None = None, ops: Iterable[str] = ()) -> Recipe:
+    """A shipped recipe by name, or one of the user's by path. `ops` leaves only operators of these names."""
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    if not path.is_file():
+        raise BadOption(f"no recipe is called {name!r}; there are {', '.join(shipped())}, or a path to a .toml file")
+    try:
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{path}: {error}") from None
+    wanted = frozenset(ops)
+    scenes = tuple(_scene(s, read, path, registry, max_ops, wanted) for s in read.get("scene", []))
+    scenes = tuple(s for s in scenes if s.templates)
+    if not scenes:
+        raise BadInput(f"{path}: has no scene" + (f" with any of {', '.join(sorted(wanted))}" if wanted else ""))
+    return Recipe(path.stem, str(read.get("doc", "")), scenes, str(path))
+
+
+def _scene(
+    read: Mapping[str, Any], whole: Mapping[str, Any], path: Path, registry: Registry, max_ops: int | None,
+    wanted: frozenset[str],
+) -> Scene:  # fmt: skip
+    name = str(read.get("name", "scene"))
+    where = f"{path}: scene {name}"
+    for key in ("given", "ops", "worlds"):
+        if key not in read:
+            raise BadInput(f"{where}: `{key}` is missing")
+    declared = parse_given(read["given"], where)
+    given = tuple(g for g in declared if g.kind != "int")
+    whole_numbers = tuple(g for g in declared if g.kind == "int")
+    weights = frozenset(str(read.get("weights", "")).split())
+    if unknown := weights - {g.name for g in given}:
+        raise BadInput(f"{where}: weights that are no input: {', '.join(sorted(unknown))}")
+    worlds = tuple(_world(text, given, where) for text in read["worlds"])
+    if len(worlds) < FEWEST_WORLDS:
+        raise BadInput(f"{where}: {len(worlds)} worlds, at least {FEWEST_WORLDS} are needed")
+    goals = [t for text in read.get("targets", []) for t in _templates(text, where, registry)]
+    templates = [*(t for text in read["ops"] for t in _templates(text, where, registry)), *goals]
+    kept = tuple(t for t in dict.fromkeys(templates) if not wanted or t.call.op in wanted)
+    most = max_ops or int(read.get("max-ops", whole.get("max-ops", 3)))
+    targets = tuple(t.text for t in goals if t in kept)
+    return Scene(name, given, weights, kept, worlds, most, int(read.get("max-inputs", 4)), targets, whole_numbers)
+
+
+def _world(text: str, given: tuple[Given, ...], where: str) -> World:
+    blocks = {d.name for g in given for d in g.dims if isinstance(d, Block)}
+    world: dict[str, int | tuple[int, ...]] = {}
+    for part in text.split():
+        name, _, value = part.partition("=")
+        try:
+            numbers = tuple(int(n) for n in value.split(",") if n)
+        except ValueError:
+            raise BadInput(f"{where}: expected NAME=NUMBER in a world, found {part!r}") from None
+        world[name] = numbers if name in blocks else numbers[0]
+    for block in blocks:
+        if block not in world:
+            raise BadInput(f"{where}: a world lacks the block {block!r}: {text!r}")
+    return world
+
+
+def _templates(text: str, where: str, registry: Registry) -> Iterator[Template]:
+    """One for each choice in braces."""
+    found = _OUTPUTS.match(text.strip())
+    assert found is not None
+    body, outputs = found.groups()
+    for chosen in _choices(body):
+        slots = itertools.count()
+        call = parse_call(re.sub(r"\$", lambda _, slots=slots: f"s{next(slots)}", chosen), where)
+        operator = find(call, registry)
+        two = [o for o in call.operands if o is not None] == ["s0", "s1"]
+        yield Template(call, int(outputs or 1), operator.commutative and two)
+
+
+def _choices(text: str) -> Iterator[str]:
+    found = re.search(r"\{([^{}]*)\}", text)
+    if found is None:
+        yield text
+        return
+    for choice in found.group(1).split("|"):
+        yield from _choices(text[: found.start()] + choice.strip() + text[found.end() :])

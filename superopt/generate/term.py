@@ -1,0 +1,137 @@
+"""The graphs that are enumerated, as terms: an input by its name, or an operator applied to terms.
+
+Terms share what is equal in them, so that a term stands for a graph: its size is the number of different operators in
+it, and the two results of one Split are two terms around one operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from superopt.rewrite.rule import Call, Number
+
+
+@dataclass(frozen=True)
+class Template:
+    """An operator with its attributes, and what stands at its operands: None where a term goes, else what is fixed."""
+
+    call: Call
+    """With the slots named `s0`, `s1`, … as operands."""
+    outputs: int = 1
+    commutative: bool = False
+
+    @property
+    def slots(self) -> int:
+        return sum(isinstance(o, str) for o in self.call.operands)
+
+    @property
+    def text(self) -> str:
+        """Unique among templates: equal texts mean equal operators."""
+        return f"{self.call}" + (f" -> {self.outputs}" if self.outputs > 1 else "")
+
+    def filled(self, operands: tuple[str, ...]) -> Call:
+        """The call with these values at its slots."""
+        given = iter(operands)
+        filled = tuple(next(given) if isinstance(o, str) else o for o in self.call.operands)
+        return Call(self.call.domain, self.call.op, filled, self.call.arguments, self.call.bundle)
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        return tuple(o for o in self.call.operands if isinstance(o, Number))
+
+
+class Node(NamedTuple):
+    template: int
+    """Which of the scene's templates."""
+    operands: tuple[Term, ...]
+    output: int = 0
+
+    @property
+    def operator(self) -> tuple[int, tuple[Term, ...]]:
+        """What is one operator in the graph, whichever of its results is meant."""
+        return (self.template, self.operands)
+
+
+Term: TypeAlias = "str | Node"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two graphs that compute the same: one term each, or one for each result."""
+
+    left: tuple[Term, ...]
+    right: tuple[Term, ...]
+
+
+def operators(*terms: Term) -> set[tuple[int, tuple[Term, ...]]]:
+    """The different operators of a graph."""
+    found: set[tuple[int, tuple[Term, ...]]] = set()
+    waiting = list(terms)
+    while waiting:
+        term = waiting.pop()
+        if isinstance(term, Node) and term.operator not in found:
+            found.add(term.operator)
+            waiting += term.operands
+    return found
+
+
+def size(*terms: Term) -> int:
+    return len(operators(*terms))
+
+
+def leaves(*terms: Term) -> list[str]:
+    """The inputs that it reads, in the order in which it reads them."""
+    found: dict[str, None] = {}
+
+    def visit(term: Term) -> None:
+        if isinstance(term, str):
+            found.setdefault(term)
+        else:
+            for operand in term.operands:
+                visit(operand)
+
+    for term in terms:
+        visit(term)
+    return list(found)
+
+
+def subterms(*terms: Term) -> Iterator[Term]:
+    """Every term inside, operands before what reads them, each once."""
+    seen: set[Term] = set()
+
+    def visit(term: Term) -> Iterator[Term]:
+        if term in seen:
+            return
+        seen.add(term)
+        if isinstance(term, Node):
+            for operand in term.operands:
+                yield from visit(operand)
+        yield term
+
+    for term in terms:
+        yield from visit(term)
+
+
+def replace(term: Term, by: dict[Term, Term]) -> Term:
+    """With some terms replaced wherever they stand, the outermost first."""
+    if term in by:
+        return by[term]
+    if isinstance(term, str):
+        return term
+    return Node(term.template, tuple(replace(o, by) for o in term.operands), term.output)
+
+
+def show(term: Term, templates: Iterable[Template]) -> str:
+    """On one line, for people."""
+    known = tuple(templates)
+
+    def visit(term: Term) -> str:
+        if isinstance(term, str):
+            return term
+        template = known[term.template]
+        call = str(template.filled(tuple(visit(o) for o in term.operands)))
+        return f"{call}.{term.output}" if template.outputs > 1 else call
+
+    return visit(term)

@@ -1,0 +1,127 @@
+"""Which operands an operator is tried with, in portions that any process can work out for itself."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from superopt.generate.residues import Array
+from superopt.generate.stage import Stage
+from superopt.generate.table import NONE, Group, Table
+
+PORTION = 1 << 18
+"""Combinations in one portion, at most."""
+
+
+class Work(NamedTuple):
+    """One operator, one of its results, and a stretch of the combinations of operands from these groups.
+
+    With `sharing`, the operands are instead the listed ones: those that share operators with one another.
+    """
+
+    template: int
+    output: int
+    groups: tuple[Group, ...]
+    start: int
+    stop: int
+    sharing: tuple[tuple[int, ...], ...] | None = None
+
+
+def portions(table: Table, stage: Stage, level: int) -> Iterator[Work]:
+    """All work whose graphs have exactly `level` operators."""
+    overlapping = _overlapping(table, level)
+    for t, template in enumerate(stage.scene.templates):
+        for groups in _combinations(table, stage, t, level):
+            total = 1
+            for group in groups:
+                total *= len(table.members[group])
+            for output, start in itertools.product(range(template.outputs), range(0, total, PORTION)):
+                yield Work(t, output, groups, start, min(start + PORTION, total))
+        if template.slots == 2:
+            for groups, pairs in overlapping.items():
+                wanted = [(a, b) for a, b in pairs if not template.commutative or a <= b]
+                if wanted and stage.apply(t, tuple(table.signatures[g[1]] for g in groups)) is not None:
+                    for output in range(template.outputs):
+                        yield Work(t, output, groups, 0, len(wanted), tuple(wanted))
+
+
+def _combinations(table: Table, stage: Stage, t: int, level: int) -> Iterator[tuple[Group, ...]]:
+    """Groups for each operand that fit together, of `level` − 1 operators in all."""
+    template = stage.scene.templates[t]
+    if template.slots == 0:
+        if level == 1 and stage.apply(t, ()) is not None:
+            yield ()
+        return
+    by_size = [table.groups(size) for size in range(level)]
+    for sizes in itertools.product(range(level), repeat=template.slots):
+        if sum(sizes) != level - 1 or (template.commutative and sizes[0] < sizes[1]):
+            continue
+        for groups in itertools.product(*(by_size[s] for s in sizes)):
+            if template.commutative and sizes[0] == sizes[1] and groups[0][1] > groups[1][1]:
+                continue
+            if stage.apply(t, tuple(table.signatures[g[1]] for g in groups)) is not None:
+                yield groups
+
+
+def _overlapping(table: Table, level: int) -> dict[tuple[Group, ...], list[tuple[int, int]]]:
+    """Pairs of values that share operators and have `level` − 1 of them together."""
+    sets = [frozenset(int(o) for o in row if o != NONE) for row in table.operators]
+    by_operator: dict[int, list[int]] = defaultdict(list)
+    for number, used in enumerate(sets):
+        for operator in used:
+            by_operator[operator].append(number)
+    found: dict[tuple[Group, ...], list[tuple[int, int]]] = defaultdict(list)
+    for a, used in enumerate(sets):
+        near: set[int] = set()
+        for operator in used:
+            near.update(by_operator[operator])
+        for b in sorted(near):
+            if len(used | sets[b]) == level - 1:
+                key = ((len(used), table.signature_of[a]), (len(sets[b]), table.signature_of[b]))
+                found[key].append((a, b))
+    return found
+
+
+def operands(table: Table, stage: Stage, work: Work) -> list[Array]:
+    """The operands' numbers, one array for each slot, in a fixed order: without those that are tried elsewhere (in the
+    other order, or at a smaller size since they share operators) and those that read too many inputs."""
+    if work.sharing is not None:
+        columns = [np.asarray([pair[k] for pair in work.sharing], np.int64) for k in range(2)]
+        return _within(columns, _inputs_fit(table, stage, columns))
+    flat = np.arange(work.start, work.stop)
+    columns: list[Array] = []
+    for group in reversed(work.groups):
+        members = np.asarray(table.members[group], np.int64)
+        columns.insert(0, members[flat % len(members)])
+        flat = flat // len(members)
+    if not columns:
+        return []
+    keep = _inputs_fit(table, stage, columns)
+    for a, b in itertools.combinations(columns, 2):
+        keep &= ~_share(table.operators[a], table.operators[b])
+    if stage.scene.templates[work.template].commutative and work.groups[0] == work.groups[1]:
+        keep &= columns[0] <= columns[1]
+    return _within(columns, keep)
+
+
+def _within(columns: list[Array], keep: Array) -> list[Array]:
+    return [column[keep] for column in columns]
+
+
+def _inputs_fit(table: Table, stage: Stage, columns: list[Array]) -> Array:
+    read = table.inputs[columns[0]]
+    for column in columns[1:]:
+        read = read | table.inputs[column]
+    return np.bitwise_count(read) <= stage.scene.max_inputs
+
+
+def _share(a: Array, b: Array) -> Array:
+    """Whether rows of operators have one in common."""
+    found = np.zeros(len(a), bool)
+    for i, j in itertools.product(range(a.shape[1]), range(b.shape[1])):
+        found |= (a[:, i] == b[:, j]) & (a[:, i] != NONE)
+    return found

@@ -1,0 +1,41 @@
+"""What graphs cost at run time, roughly, and which pairs come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from superopt.generate.recipe import Scene
+from superopt.generate.term import Node, Pair, Term, leaves, operators, show
+
+HEAVY = ("Conv", "MatMul", "Gemm", "Attention", "Einsum")
+"""Parts of the names of operators that multiply matrices."""
+HEAVY_COST = 10
+
+
+def at_run_time(terms: Iterable[Term], scene: Scene) -> list[int]:
+    """The templates of operators that are not free: they read an input that is no weight."""
+    return [t for t, operands in operators(*terms) if any(n not in scene.weights for n in leaves(*operands))]
+
+
+def cost(terms: Iterable[Term], scene: Scene) -> int:
+    """Operators at run time, those that multiply matrices counted tenfold."""
+    calls = [scene.templates[t].call for t in at_run_time(terms, scene)]
+    return sum(HEAVY_COST if any(part in call.op for part in HEAVY) else 1 for call in calls)
+
+
+def written(terms: Iterable[Term]) -> int:
+    """Operators of a graph as it is written out, where each is repeated for each of its readers."""
+    roots = dict.fromkeys(t.operator for t in terms if isinstance(t, Node))
+    return sum(1 + sum(written((o,)) for o in operands) for _, operands in roots)
+
+
+def order(pair: Pair, scene: Scene) -> tuple[int, int, int, str]:
+    """The smallest first: by operators of both sides, written out; then the most general, which has the most leaves;
+    then, of laws that differ in what are weights, those about what runs; then by text.
+
+    Written out, a pair has as many operators as one that follows from it by taking two leaves for one: Relu(x) +
+    Relu(x) is smaller than Relu(x) + Relu(y) as a graph, and would come first, though it is the special case.
+    """
+    running = sum(len(at_run_time(side, scene)) for side in (pair.left, pair.right))
+    text = " = ".join(", ".join(show(t, scene.templates) for t in side) for side in (pair.left, pair.right))
+    return written(pair.left) + written(pair.right), -len(leaves(*pair.left, *pair.right)), -running, text
