@@ -40,6 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
         from superopt.cli.rule_commands import run_ops, run_rules  # operators are loaded for these alone
 
         return run_ops(arguments) if arguments.command == "ops" else run_rules(arguments, console)
+    if arguments.command == "generate-rules":
+        from superopt.cli.generate_command import run_generate  # operators and the prover are loaded for this alone
+
+        return run_generate(arguments, console)
     commands = {"optimize": _optimize, "check": _check, "bench": _bench, "diff": _diff, "audit": _audit}
     return commands[arguments.command](arguments, options_of(arguments), console)
 

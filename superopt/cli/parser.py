@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from superopt.cli.generate_parser import add_generate_command
 from superopt.cli.rule_parser import add_rule_commands, add_specs
 from superopt.errors import BadOption
 from superopt.options import Options, parse_dim, parse_shape
@@ -93,6 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_printing(audit)
 
     add_rule_commands(commands)
+    add_generate_command(commands)
     schema = _command(commands, "schema", "print the JSON Schema of the report")
     schema.set_defaults(quiet=True)
     return parser

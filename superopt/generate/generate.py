@@ -15,6 +15,7 @@ from superopt.generate.ledger import Ledger
 from superopt.generate.proving import Settled, settle
 from superopt.generate.prune import Pruned, Pruner
 from superopt.generate.recipe import Recipe, Scene
+from superopt.generate.respell import respelled
 from superopt.generate.several import joined
 from superopt.generate.stage import Stage
 from superopt.generate.term import Pair
@@ -136,7 +137,7 @@ class _Scene:
         for (pair, _), settled in zip(ways, verdicts, strict=True):
             self._count(settled)
             if settled.rule is not None:
-                found[pair].append(Finding(settled.rule, scene.name, pruner.is_macro(pair)))
+                found[pair].append(Finding(respelled(settled.rule), scene.name, pruner.is_macro(pair)))
         yield from found.items()
 
     def _verdicts(self, rules: list[Rule]) -> Iterator[Settled]:

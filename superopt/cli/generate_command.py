@@ -1,0 +1,128 @@
+"""`superopt generate-rules`: call, tell how far it is, write and count."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+
+import specs
+from superopt.cli.live import Live
+from superopt.engine.job import Stage
+from superopt.errors import BadOption
+from superopt.generate.enumerate import Progress
+from superopt.generate.generate import Counts, Notices, Settings, generate
+from superopt.generate.ledger import Ledger, export
+from superopt.generate.local import local
+from superopt.generate.recipe import Recipe, load_recipe, shipped
+from superopt.generate.writing import Finding, Provenance, write
+from superopt.ops.registry import Registry
+
+LEDGER, LOG = "ledger.jsonl", "refused.log"
+
+
+def run_generate(arguments: argparse.Namespace, console: Console) -> int:
+    registry = specs.load(*arguments.specs)
+    names: list[str] = arguments.recipe or shipped()
+    ops = [o for o in arguments.ops.split(",") if o]
+    recipes = [_only(load_recipe(n, registry, max_ops=arguments.max_ops, ops=ops), arguments.scene) for n in names]
+    if arguments.list:
+        _list(recipes, console)
+        return 0
+    limit = arguments.time_limit
+    settings = Settings(
+        arguments.seed, arguments.workers, arguments.seconds, tuple(arguments.specs),
+        time.monotonic() + limit if limit else float("inf"),
+    )  # fmt: skip
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    with Ledger(arguments.out / LEDGER) as ledger:
+        for recipe in recipes:
+            counts, findings = _run(recipe, registry, ledger, settings, arguments, console)
+            path = write(_provenance(recipe, arguments, counts), findings, arguments.out, registry)
+            _show(recipe, counts, console)
+            print(f"{path}: {len(findings)} rules proved")
+        export(ledger.entries(), arguments.out / LOG)
+    return 0
+
+
+def _only(recipe: Recipe, scenes: list[str]) -> Recipe:
+    if not scenes:
+        return recipe
+    if unknown := set(scenes) - {s.name for s in recipe.scenes}:
+        known = ", ".join(s.name for s in recipe.scenes)
+        raise BadOption(f"recipe {recipe.name} has no scene {', '.join(sorted(unknown))}; it has {known}")
+    return dataclasses.replace(recipe, scenes=tuple(s for s in recipe.scenes if s.name in scenes))
+
+
+def _run(
+    recipe: Recipe, registry: Registry, ledger: Ledger, settings: Settings, arguments: argparse.Namespace,
+    console: Console,
+) -> tuple[list[Counts], list[Finding]]:  # fmt: skip
+    counts: list[Counts] = []
+    findings: list[Finding] = []
+    with Live(console, arguments.quiet) as tell:
+
+        def enumerating(p: Progress) -> None:
+            rate = p.graphs / max(time.monotonic() - p.started, 1e-9)
+            done = f"{p.portions_done} of {p.portions} portions of level {p.level}"
+            tell(Stage(f"{recipe.name}/{p.scene}: enumerating", f"{done}, {p.graphs:,} graphs, {rate:,.0f} a second"))
+
+        def proving(c: Counts) -> None:
+            known = c.pruned
+            dropped = known.renamed + known.instances + known.context + known.derivable
+            left = known.offered - dropped - known.accepted - known.rejected
+            told = f"{c.proved} proved, {c.refuted} refuted, {c.unknown} unknown, {dropped:,} dropped, {left:,} to look at"
+            tell(Stage(f"{recipe.name}/{c.scene}: proving", told))
+
+        spread = local(settings.workers)
+        for one, found in generate(recipe, registry, ledger, settings, spread=spread, notices=Notices(enumerating, proving)):
+            counts.append(one)
+            findings += found
+    return counts, findings
+
+
+def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[Counts]) -> Provenance:
+    counts = list(counts)
+    words = [f"superopt generate-rules --recipe {recipe.name}"]
+    words += [f"--max-ops {arguments.max_ops}"] if arguments.max_ops else []
+    words += [f"--ops {arguments.ops}"] if arguments.ops else []
+    words += [f"--scene {s}" for s in arguments.scene]
+    words += [f"--seconds {arguments.seconds:g} --seed {arguments.seed}"]
+    summed = {
+        "graphs covered": round(sum(c.covered for c in counts)),
+        "graphs evaluated": sum(c.graphs for c in counts),
+        "equal pairs": sum(c.equal for c in counts),
+        "offered": sum(c.pruned.offered for c in counts),
+        "renamed": sum(c.pruned.renamed for c in counts),
+        "instances": sum(c.pruned.instances for c in counts),
+        "in a common context": sum(c.pruned.context for c in counts),
+        "derivable": sum(c.pruned.derivable for c in counts),
+        "refuted": sum(c.refuted for c in counts),
+        "unknown": sum(c.unknown for c in counts),
+    }
+    return Provenance(recipe.name, arguments.seed, " ".join(words), summed)
+
+
+def _show(recipe: Recipe, counts: list[Counts], console: Console) -> None:
+    table = Table(title=f"{recipe.name}: {recipe.doc}", title_justify="left")
+    heads = ("scene", "graphs", "covered", "values", "equal", "dropped", "proved", "refuted", "unknown", "enumerate s", "prove s")
+    for k, head in enumerate(heads):
+        table.add_column(head, justify="left" if k == 0 else "right")
+    for c in counts:
+        dropped = c.pruned.renamed + c.pruned.instances + c.pruned.context + c.pruned.derivable
+        cells = [f"{n:,.0f}" for n in (c.graphs, c.covered, c.values, c.equal, dropped, c.proved, c.refuted, c.unknown)]
+        cells += [f"{c.enumerating:.1f}", f"{c.proving:.1f}"]
+        table.add_row(c.scene + (" (stopped)" if c.stopped else ""), *cells)
+    console.print(table)
+
+
+def _list(recipes: list[Recipe], console: Console) -> None:
+    for recipe in recipes:
+        print(f"{recipe.name}: {recipe.doc}")
+        for scene in recipe.scenes:
+            inputs = "  ".join(map(str, scene.given))
+            print(f"  {scene.name}: {len(scene.templates)} operators, up to {scene.max_ops} in a graph, of {inputs}")
