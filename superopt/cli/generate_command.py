@@ -75,11 +75,15 @@ def _run(
             known = c.pruned
             dropped = known.renamed + known.instances + known.context + known.derivable
             left = known.offered - dropped - known.accepted - known.rejected
-            told = f"{c.proved} proved, {c.refuted} refuted, {c.unknown} unknown, {dropped:,} dropped, {left:,} to look at"
+            told = (
+                f"{c.proved} proved, {c.refuted} refuted, {c.unknown} unknown, {dropped:,} dropped, {left:,} to look at"
+            )
             tell(Stage(f"{recipe.name}/{c.scene}: proving", told))
 
         spread = local(settings.workers)
-        for one, found in generate(recipe, registry, ledger, settings, spread=spread, notices=Notices(enumerating, proving)):
+        for one, found in generate(
+            recipe, registry, ledger, settings, spread=spread, notices=Notices(enumerating, proving)
+        ):
             counts.append(one)
             findings += found
     return counts, findings
@@ -109,7 +113,19 @@ def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[
 
 def _show(recipe: Recipe, counts: list[Counts], console: Console) -> None:
     table = Table(title=f"{recipe.name}: {recipe.doc}", title_justify="left")
-    heads = ("scene", "graphs", "covered", "values", "equal", "dropped", "proved", "refuted", "unknown", "enumerate s", "prove s")
+    heads = (
+        "scene",
+        "graphs",
+        "covered",
+        "values",
+        "equal",
+        "dropped",
+        "proved",
+        "refuted",
+        "unknown",
+        "enumerate s",
+        "prove s",
+    )
     for k, head in enumerate(heads):
         table.add_column(head, justify="left" if k == 0 else "right")
     for c in counts:

@@ -27,16 +27,30 @@ def add_generate_command(commands: Any) -> None:
         "--recipe", action="append", default=[], metavar="NAME",
         help="a shipped recipe or a path to a .toml file; may be repeated (default: every shipped one)",
     )  # fmt: skip
-    parser.add_argument("--list", action="store_true", help="name the shipped recipes and what they enumerate, and stop")
+    parser.add_argument(
+        "--list", action="store_true", help="name the shipped recipes and what they enumerate, and stop"
+    )
     parser.add_argument("--max-ops", type=_positive, metavar="N", help="operators in a graph (default: the recipe's)")
     parser.add_argument("--ops", default="", metavar="A,B", help="only these operators of the recipe")
     parser.add_argument("--scene", action="append", default=[], metavar="NAME", help="only these scenes of the recipe")
-    parser.add_argument("--time-limit", type=float, metavar="S", help="stop looking after S seconds, and write what is proved")
-    parser.add_argument("--seconds", type=float, default=20.0, metavar="S", help="CPU seconds for each proof (default 20)")
+    parser.add_argument(
+        "--time-limit", type=float, metavar="S", help="stop looking after S seconds, and write what is proved"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, metavar="S", help="CPU seconds for each proof (default 20)"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default 0)")
     parser.add_argument("--workers", type=_positive, default=2, metavar="N", help="processes (default 2)")
-    parser.add_argument("--memory", type=float, default=2.0, metavar="GB", help="for fingerprints; the rest goes to disk (default 2)")
-    parser.add_argument("--out", type=Path, default=Path("generated"), metavar="DIR", help="folder for RECIPE.rules (default: generated)")
+    parser.add_argument(
+        "--memory", type=float, default=2.0, metavar="GB", help="for fingerprints; the rest goes to disk (default 2)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("generated"),
+        metavar="DIR",
+        help="folder for RECIPE.rules (default: generated)",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress; errors only")
     add_specs(parser)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from superopt.generate.recipe import Scene
-from superopt.generate.term import Node, Pair, Term, leaves
+from superopt.generate.term import Node, Pair, Term, leaves, operators
 from superopt.generate.worth import cost
 from superopt.rewrite.expression import names_in
 from superopt.rewrite.rule import Block, Rule, Step
+
 
 def directions(pair: Pair, scene: Scene) -> Iterator[Pair]:
     """The ways in which it may be used: the pattern reads every input, and what takes its place costs no more."""
@@ -22,7 +23,8 @@ def directions(pair: Pair, scene: Scene) -> Iterator[Pair]:
 def to_rule(pair: Pair, scene: Scene, name: str, *, origin: str = "generated") -> Rule:
     """The pair's left side as the pattern, its right side in its place."""
     used = set(leaves(*pair.left, *pair.right))
-    given = tuple(g for g in scene.given if g.name in used)
+    mentioned = _mentioned(pair, scene)
+    given = tuple(g for g in (*scene.given, *scene.whole) if g.name in used or g.name in mentioned)
     taken = used | {n for g in given for d in g.dims for n in (names_in(d) if not isinstance(d, Block) else {d.name})}
     result = next(n for n in ("y", "z", "r", "out", "result") if not any(t.startswith(n) for t in taken))
     results = [result] if len(pair.left) == 1 else [f"{result}{k + 1}" for k in range(len(pair.left))]
@@ -31,7 +33,15 @@ def to_rule(pair: Pair, scene: Scene, name: str, *, origin: str = "generated") -
     return Rule(name, "", given, (), left, right, origin=origin)
 
 
-def steps(terms: Sequence[Term], scene: Scene, results: Sequence[str], taken: Iterable[str], *, pattern: bool) -> Iterator[Step]:
+def _mentioned(pair: Pair, scene: Scene) -> set[str]:
+    """Names in attributes."""
+    calls = (scene.templates[t].call for t, _ in operators(*pair.left, *pair.right))
+    return {name for call in calls for _, value in call.arguments for name in names_in(value)}
+
+
+def steps(
+    terms: Sequence[Term], scene: Scene, results: Sequence[str], taken: Iterable[str], *, pattern: bool
+) -> Iterator[Step]:
     """One step for each operator, operands first."""
     names: dict[Term, str] = {}
     wanted = dict(zip(terms, results, strict=True))

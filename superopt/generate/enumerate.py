@@ -15,12 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from superopt.generate.peel import spellings
 from superopt.generate.residues import Array, Value
 from superopt.generate.stage import Applied, Stage
 from superopt.generate.table import Table
 from superopt.generate.term import Node, Pair, Term
-from superopt.generate.work import Work, operands, portions
+from superopt.generate.work import Work, chains, operands, portions
 
+CHAIN = 4
+"""Levels beyond the last in which only operators with one operand are added, where there is a target."""
+MOST_IN_CHAINS = 200_000
 ELEMENTS = 1 << 21
 """Numbers in one evaluation, about."""
 
@@ -109,11 +113,12 @@ class Enumeration:
 
     def __init__(self, stage: Stage, max_ops: int, spread: Spread = alone, notice: Notice = lambda _: None) -> None:
         self.stage, self.max_ops, self.spread, self.notice = stage, max_ops, spread, notice
-        self.table = Table(stage, max_ops)
+        self.table = Table(stage, max_ops + (CHAIN if stage.scene.goals else 0))
         self.progress = Progress(stage.scene.name)
         self.worlds = tuple(range(len(stage.scene.worlds)))
         self.level_counts: list[float] = [0.0]
         self._leaves()
+        self.table.settle()
 
     def _leaves(self) -> None:
         for given in self.stage.scene.given:
@@ -135,17 +140,27 @@ class Enumeration:
 
     def run(self) -> Iterator[Pair]:
         """Every pair of graphs that are equal in all worlds: the smaller one first."""
+        towards = bool(self.stage.scene.goals)
         for level in range(1, self.max_ops + 1):
-            self.progress.level = level
-            self.table.settle()
-            works = list(portions(self.table, self.stage, level))
-            self.progress.portions, self.progress.portions_done = len(works), 0
-            if level < self.max_ops:
-                yield from self._grow(works)
-            else:
-                yield from self._last(works)
-            self.progress.values = len(self.table)
-            self.notice(self.progress)
+            works = self._begin(level, list(portions(self.table, self.stage, level)))
+            yield from self._grow(works) if level < self.max_ops or towards else self._last(works)
+        if towards:
+            yield from self._chains()
+            yield from spellings(self.table)
+
+    def _begin(self, level: int, works: list[Work]) -> list[Work]:
+        self.progress.level, self.progress.values = level, len(self.table)
+        self.progress.portions, self.progress.portions_done = len(works), 0
+        self.notice(self.progress)
+        return works
+
+    def _chains(self) -> Iterator[Pair]:
+        """Further levels for operators with one operand only: variances and their roots are long chains."""
+        for level in range(self.max_ops + 1, self.max_ops + CHAIN + 1):
+            works = self._begin(level, list(chains(self.table, self.stage, level)))
+            if sum(w.stop - w.start for w in works) > MOST_IN_CHAINS:
+                return
+            yield from self._grow(works)
 
     def _grow(self, works: list[Work]) -> Iterator[Pair]:
         """A level that is built on: new values enter the table."""
@@ -165,6 +180,7 @@ class Enumeration:
         self.level_counts.append(sum(spelled.values()))
         self.progress.covered += sum(spelled.values())
         self._keep(new, spelled)
+        self.table.settle()
 
     def _spellings(self, graph: Found) -> float:
         return math.prod((self.table.spellings[o] for o in graph.operands), start=1.0)
@@ -244,7 +260,9 @@ class Enumeration:
         return [Found(work.template, work.output, row) for row in rows]
 
     def _term(self, graph: Found) -> Node:
-        ordered = tuple(sorted(graph.operands)) if self.stage.scene.templates[graph.template].commutative else graph.operands
+        ordered = (
+            tuple(sorted(graph.operands)) if self.stage.scene.templates[graph.template].commutative else graph.operands
+        )
         return self.table.term(graph.template, graph.output, ordered)
 
     def _pair(self, smaller: Term, graph: Found) -> Pair:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from superopt.generate.abstract import Abstraction
+from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.candidate import directions, to_rule
 from superopt.generate.enumerate import Enumeration, Progress, Spread, alone
 from superopt.generate.ledger import Ledger
@@ -74,18 +75,27 @@ def generate(
 ) -> Iterator[tuple[Counts, list[Finding]]]:  # fmt: skip
     """Scene by scene: what was counted, and the rules that were proved."""
     told = notices or Notices()
-    for scene in recipe.scenes:
-        counts = Counts(scene.name)
-        found = _Scene(scene, registry, ledger, settings, counts, told)
-        pairs = found.enumerated(spread)
-        yield counts, list(found.proved(pairs))
+    with Workers(settings.workers, settings.folders, MEMORY) as pool:
+        for scene in recipe.scenes:
+            counts = Counts(scene.name)
+            found = _Scene(scene, registry, ledger, settings, counts, told, pool)
+            pairs = found.enumerated(spread)
+            yield counts, list(found.proved(pairs))
 
 
 class _Scene:
     def __init__(
-        self, scene: Scene, registry: Registry, ledger: Ledger, settings: Settings, counts: Counts, notices: Notices
-    ) -> None:
-        self.registry, self.ledger, self.settings, self.counts, self.notices = registry, ledger, settings, counts, notices
+        self, scene: Scene, registry: Registry, ledger: Ledger, settings: Settings, counts: Counts, notices: Notices,
+        pool: Workers,
+    ) -> None:  # fmt: skip
+        self.pool = pool
+        self.registry, self.ledger, self.settings, self.counts, self.notices = (
+            registry,
+            ledger,
+            settings,
+            counts,
+            notices,
+        )
         self.stage = Stage(scene, registry, settings.seed)
 
     def enumerated(self, spread: Spread) -> list[Pair]:
@@ -115,34 +125,35 @@ class _Scene:
                 self.counts.stopped = True
                 break
             failed: list[Pair] = []
-            for pair, findings in self._settled(chosen, scene, pruner):
-                yield from findings
-                if findings:
-                    pruner.accept(pair, both=len(findings) > 1)
-                else:
+            for pair, ways in self._settled(chosen, scene, pruner):
+                if not ways:
                     pruner.reject(pair)
                     failed += [p for p in originals.get(pair, ()) if p != pair]
+                elif pruner.accept(pair if len(ways) > 1 else ways[0][0], both=len(ways) > 1):
+                    yield from (finding for _, finding in ways)
             if failed:
                 pruner.offer(failed)
             self.counts.proving = time.monotonic() - started
             self.notices.proving(self.counts)
         self.counts.proving = time.monotonic() - started
 
-    def _settled(self, chosen: list[Pair], scene: Scene, pruner: Pruner) -> Iterator[tuple[Pair, list[Finding]]]:
+    def _settled(
+        self, chosen: list[Pair], scene: Scene, pruner: Pruner
+    ) -> Iterator[tuple[Pair, list[tuple[Pair, Finding]]]]:
         """Each pair with the rules that came of it, in either direction."""
         ways = [(pair, way) for pair in chosen for way in directions(pair, scene)]
         rules = [to_rule(way, scene, f"candidate-{k}") for k, (_, way) in enumerate(ways)]
-        found: dict[Pair, list[Finding]] = {pair: [] for pair in chosen}
+        found: dict[Pair, list[tuple[Pair, Finding]]] = {pair: [] for pair in chosen}
         verdicts = self._verdicts(rules)
-        for (pair, _), settled in zip(ways, verdicts, strict=True):
+        for (pair, way), settled in zip(ways, verdicts, strict=True):
             self._count(settled)
             if settled.rule is not None:
-                found[pair].append(Finding(respelled(settled.rule), scene.name, pruner.is_macro(pair)))
+                found[pair].append((way, Finding(respelled(settled.rule), scene.name, pruner.is_macro(pair))))
         yield from found.items()
 
     def _verdicts(self, rules: list[Rule]) -> Iterator[Settled]:
         settings = self.settings
-        return settle(rules, settings.folders, self.ledger, workers=settings.workers, seconds=settings.seconds)
+        return settle(rules, settings.folders, self.ledger, seconds=settings.seconds, pool=self.pool)
 
     def _count(self, settled: Settled) -> None:
         counted = Counter([settled.status])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from functools import cache
@@ -80,22 +81,23 @@ def settle(
     workers: int = 2,
     seconds: float = 20.0,
     memory: int = MEMORY,
+    pool: Workers | None = None,
 ) -> Iterator[Settled]:
     """Candidates settled, in their order. What the ledger knows is not asked again; what it does not, it learns.
 
-    `seconds` are CPU seconds for each form.
+    `seconds` are CPU seconds for each form. A `pool` that was entered before is used and left open.
     """
     registry = specs.load(*folders)
     settling = _Settling(list(candidates), registry, Ledger() if ledger is None else ledger, seconds)
     if settling.advance():
-        with Workers(workers, folders, memory) as pool:
+        with nullcontext(pool) if pool is not None else Workers(workers, folders, memory) as working:
             while True:
                 yield from settling.finished()
-                while pool.idle and settling.questions:
-                    pool.ask(*settling.questions.popleft())
-                if not pool.busy:
+                while working.idle and settling.questions:
+                    working.ask(*settling.questions.popleft())
+                if not working.busy:
                     break
-                for key, answer in pool.answers():
+                for key, answer in working.answers():
                     settling.learn(key, answer)
     yield from settling.finished()
 

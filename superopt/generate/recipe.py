@@ -24,6 +24,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,11 @@ class Scene:
     """Operators whose spellings are looked for, such as Gelu: rules lead to them. They are among the templates too."""
     whole: tuple[Given, ...] = ()
     """Whole numbers (`p: int`) that attributes mention: each world says how much they are; they are no inputs."""
+
+    @cached_property
+    def goals(self) -> frozenset[int]:
+        """The targets' templates."""
+        return frozenset(k for k, t in enumerate(self.templates) if t.text in self.targets)
 
     def leaf(self, name: str) -> Given:
         return next(g for g in self.given if g.name == name)

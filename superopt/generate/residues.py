@@ -30,6 +30,9 @@ P, Q = 2147483579, 1073741789
 BASE = 4
 """A square other than 1, so its powers repeat after Q steps."""
 
+SPREAD = 9.0
+"""The largest real number drawn: beyond the bounds that operators clip at."""
+
 ORDERED = frozenset({"max", "min", "abs", "step", "floor", "round"})
 EXPONENTIAL = frozenset({"exp", "tanh"})
 _ODD, _EVEN = frozenset({"erf", "sin"}), frozenset({"cos"})
@@ -44,7 +47,9 @@ class Value(NamedTuple):
 
     def map(self, change: Callable[[Array], Array]) -> Value:
         """The same change to each part, such as another shape."""
-        return Value(change(self.p), None if self.q is None else change(self.q), None if self.r is None else change(self.r))
+        return Value(
+            change(self.p), None if self.q is None else change(self.q), None if self.r is None else change(self.r)
+        )
 
 
 @dataclass(frozen=True)
@@ -88,13 +93,14 @@ class Residues:
     def __init__(self, parts: Parts, seed: int = 0) -> None:
         self.parts, self.seed = parts, seed
 
-    def draw(self, shape: tuple[int, ...], random: np.random.Generator, *, truth: bool = False) -> Value:
-        """Random numbers; `truth` for zeros and ones."""
+    def draw(self, shape: tuple[int, ...], random: np.random.Generator, place: float, *, truth: bool = False) -> Value:
+        """Random numbers; `truth` for zeros and ones. `place` shifts the real ones, which are spread evenly, so that few
+        of them tell signs, and numbers beyond a bound, apart."""
         if truth:
             return self._same(random.integers(0, 2, shape))
         p = random.integers(0, P, shape)
         q = random.integers(0, Q, shape) if self.parts.q else None
-        return Value(p, q, random.normal(0.5, 3.0, shape) if self.parts.r else None)
+        return Value(p, q, _spread(shape, random, place) if self.parts.r else None)
 
     def _same(self, whole: Array) -> Value:
         return Value(whole % P, whole % Q if self.parts.q else None, whole.astype(np.float64) if self.parts.r else None)
@@ -117,7 +123,9 @@ class Residues:
         return Value(times(a.p, b.p, P), q, None if a.r is None or b.r is None else a.r * b.r)
 
     def choose(self, which: Array, then: Value, otherwise: Value) -> Value:
-        parts = [None if a is None or b is None else np.where(which, a, b) for a, b in zip(then, otherwise, strict=True)]
+        parts = [
+            None if a is None or b is None else np.where(which, a, b) for a, b in zip(then, otherwise, strict=True)
+        ]
         assert parts[0] is not None
         return Value(*parts)
 
@@ -196,6 +204,13 @@ class Residues:
             state = (times(state, np.asarray(48271), P) + times(part % P, np.asarray(16807), P) + 12345) % P
             state = (times(times(state, state, P), state, P) + state) % P
         return state % modulus
+
+
+def _spread(shape: tuple[int, ...], random: np.random.Generator, place: float) -> Array:
+    """Real numbers from −SPREAD to SPREAD, evenly (by steps of the golden ratio) and shuffled."""
+    count = int(np.prod(shape, dtype=np.int64))
+    steps = (place + np.arange(count) * (math.sqrt(5) - 1) / 2 + random.uniform(0, 0.01, count)) % 1.0
+    return (random.permutation(steps).reshape(shape) * 2 - 1) * SPREAD
 
 
 _ERF = np.vectorize(math.erf, otypes=[np.float64])

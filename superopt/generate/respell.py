@@ -18,9 +18,7 @@ def respelled(rule: Rule) -> Rule:
     names = _renaming(rule, given)
     ordered = tuple(replace(g, name=names[g.name], dims=tuple(_dim(d, names) for d in g.dims)) for g in given)
     where = tuple(Where(_renamed(w.left, names), w.comparison, _renamed(w.right, names)) for w in rule.where)
-    return replace(
-        rule, given=ordered, where=where, left=_steps(rule.left, names), right=_steps(rule.right, names)
-    )
+    return replace(rule, given=ordered, where=where, left=_steps(rule.left, names), right=_steps(rule.right, names))
 
 
 def _in_order(rule: Rule) -> list[str]:
@@ -98,7 +96,10 @@ def _renamed(e: Expression, names: Mapping[str, str]) -> Expression:
 
 def _steps(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...]:
     return tuple(
-        Step(tuple(names.get(t, t) for t in s.targets), names[s.value] if isinstance(s.value, str) else _call(s.value, names))
+        Step(
+            tuple(names.get(t, t) for t in s.targets),
+            names[s.value] if isinstance(s.value, str) else _call(s.value, names),
+        )
         for s in steps
     )
 

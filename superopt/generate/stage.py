@@ -15,7 +15,7 @@ from superopt.generate.batch import Plan, at_place, evaluate, parts_needed
 from superopt.generate.recipe import Scene, World
 from superopt.generate.residues import Array, Parts, Residues, Value
 from superopt.generate.term import Template
-from superopt.ops.element import Access, Element
+from superopt.ops.element import Access, Element, lift
 from superopt.ops.evaluate import Unsupported
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
@@ -117,7 +117,9 @@ class Stage:
             return None
         return results if all(0 < n <= MOST_ELEMENTS for n in sizes) else None
 
-    def _operand(self, operand: str | Number | Call | None, shapes: tuple[Shape, ...], given: Any, world: int) -> Tensor | None:
+    def _operand(
+        self, operand: str | Number | Call | None, shapes: tuple[Shape, ...], given: Any, world: int
+    ) -> Tensor | None:
         if operand is None:
             return None
         if isinstance(operand, Number):
@@ -130,10 +132,16 @@ class Stage:
     def signature(self, applied: Sequence[Applied], output: int) -> Signature:
         return tuple(a.shape(output) for a in applied)
 
-    def values(self, applied: Sequence[Applied], output: int, world: int, operands: Sequence[Value], count: int) -> Value:
+    def values(
+        self, applied: Sequence[Applied], output: int, world: int, operands: Sequence[Value], count: int
+    ) -> Value:
         inputs = {f"s{k}": value for k, value in enumerate(operands)}
         here = applied[world]
         return evaluate(here.element(output), here.shape(output), inputs, self.domain, count, here.plan)
+
+    def number(self, value: Any) -> Value:
+        """A number of a rule, such as 1/sqrt(2), where no input takes part."""
+        return evaluate(lift(value), (), {}, self.domain, 1, Plan())
 
     def fingerprint(self, value: Value, world: int) -> Array:
         """64 bits for each of the batch: a random sum of its elements' residues."""
@@ -142,7 +150,10 @@ class Stage:
         with np.errstate(over="ignore"):
             total = np.tensordot(self._weight(world, shape, 0), value.p.reshape(-1, count).astype(np.uint64), 1)
             if value.q is not None:
-                total = total + np.tensordot(self._weight(world, shape, 1), value.q.reshape(-1, count).astype(np.uint64), 1)
+                total = total + np.tensordot(
+                    self._weight(world, shape, 1), value.q.reshape(-1, count).astype(np.uint64), 1
+                )
+            total = total + self._weight(world, (*shape, 0, len(shape)), 2)[:1]  # zeros of different shapes differ
             return total ^ (total >> np.uint64(31))
 
     def _weight(self, world: int, shape: Shape, part: int) -> Array:
@@ -150,7 +161,7 @@ class Stage:
         if key not in self._weights:
             digest = hashlib.sha256(f"{self.seed}:{key}".encode()).digest()
             random = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-            count = int(np.prod(shape, dtype=np.int64))
+            count = max(1, int(np.prod(shape, dtype=np.int64)))
             self._weights[key] = random.integers(1, 1 << 63, count, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
         return self._weights[key]
 
@@ -159,7 +170,13 @@ class Stage:
         digest = hashlib.sha256(f"{self.seed}:{self.scene.name}:{name}:{world}".encode()).digest()
         random = np.random.default_rng(int.from_bytes(digest[:8], "big"))
         shape = (*self.leaves[name][world], 1)
-        return self.domain.draw(shape, random, truth=self.scene.leaf(name).kind == "bool")
+        place = self._start(name) + world / len(self._names)
+        return self.domain.draw(shape, random, place, truth=self.scene.leaf(name).kind == "bool")
+
+    def _start(self, name: str) -> float:
+        """Where the first world's real numbers begin; each further world begins somewhere else."""
+        digest = hashlib.sha256(f"{self.seed}:{self.scene.name}:{name}:0".encode()).digest()
+        return int.from_bytes(digest[8:12], "big") / (1 << 32)
 
     def _parts(self) -> Parts:
         """What any template may read, found with operands of any shapes that fit."""

@@ -72,7 +72,9 @@ class Table:
     def _joined(self, signature: int, world: int) -> Value:
         pieces = self._stores[(signature, world)]
         if len(pieces) > 1:
-            joined = Value(*(None if parts[0] is None else np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True)))  # pyright: ignore[reportArgumentType]
+            joined = Value(
+                *(None if parts[0] is None else np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))
+            )  # pyright: ignore[reportArgumentType]
             pieces[:] = [joined]
         return pieces[0]
 
@@ -82,7 +84,15 @@ class Table:
         for signature, world in list(self._stores):
             self._joined(signature, world)
 
-    def add(self, terms: Sequence[Term], signature: int, values: Sequence[Value], keys: Sequence[int], first: Sequence[int], spellings: Sequence[float]) -> None:
+    def add(
+        self,
+        terms: Sequence[Term],
+        signature: int,
+        values: Sequence[Value],
+        keys: Sequence[int],
+        first: Sequence[int],
+        spellings: Sequence[float],
+    ) -> None:
         """New values of one signature, with their numbers in every world."""
         start = self._width(signature)
         for world, value in enumerate(values):
@@ -100,7 +110,8 @@ class Table:
             self.keys[keys[k]] = number
             self.first_keys.append(first[k])
             self.spellings.append(spellings[k])
-            self.members[(len(used), signature)].append(number)
+            if isinstance(term, str) or term.template not in self.stage.scene.goals:
+                self.members[(len(used), signature)].append(number)  # targets stand on top, nothing is built on them
             operators.append([*used, *[NONE] * (self.most_ops - len(used))])
             inputs.append(self._inputs_of(term, leaf_bits))
         self.inputs = np.concatenate([self.inputs, np.asarray(inputs, np.uint64)])

@@ -49,6 +49,16 @@ def portions(table: Table, stage: Stage, level: int) -> Iterator[Work]:
                         yield Work(t, output, groups, 0, len(wanted), tuple(wanted))
 
 
+def chains(table: Table, stage: Stage, level: int) -> Iterator[Work]:
+    """Of the work of a level, that of operators with one operand."""
+    for t, template in enumerate(stage.scene.templates):
+        if template.slots == 1 and t not in stage.scene.goals:
+            for groups in _combinations(table, stage, t, level):
+                total = len(table.members[groups[0]])
+                for output, start in itertools.product(range(template.outputs), range(0, total, PORTION)):
+                    yield Work(t, output, groups, start, min(start + PORTION, total))
+
+
 def _combinations(table: Table, stage: Stage, t: int, level: int) -> Iterator[tuple[Group, ...]]:
     """Groups for each operand that fit together, of `level` − 1 operators in all."""
     template = stage.scene.templates[t]
@@ -91,7 +101,8 @@ def operands(table: Table, stage: Stage, work: Work) -> list[Array]:
     other order, or at a smaller size since they share operators) and those that read too many inputs."""
     if work.sharing is not None:
         columns = [np.asarray([pair[k] for pair in work.sharing], np.int64) for k in range(2)]
-        return _within(columns, _inputs_fit(table, stage, columns))
+        keep = _inputs_fit(table, stage, columns) & _kernels_known(table, stage, work.template, columns)
+        return _within(columns, keep)
     flat = np.arange(work.start, work.stop)
     columns: list[Array] = []
     for group in reversed(work.groups):
@@ -100,7 +111,7 @@ def operands(table: Table, stage: Stage, work: Work) -> list[Array]:
         flat = flat // len(members)
     if not columns:
         return []
-    keep = _inputs_fit(table, stage, columns)
+    keep = _inputs_fit(table, stage, columns) & _kernels_known(table, stage, work.template, columns)
     for a, b in itertools.combinations(columns, 2):
         keep &= ~_share(table.operators[a], table.operators[b])
     if stage.scene.templates[work.template].commutative and work.groups[0] == work.groups[1]:
@@ -117,6 +128,15 @@ def _inputs_fit(table: Table, stage: Stage, columns: list[Array]) -> Array:
     for column in columns[1:]:
         read = read | table.inputs[column]
     return np.bitwise_count(read) <= stage.scene.max_inputs
+
+
+def _kernels_known(table: Table, stage: Stage, template: int, columns: list[Array]) -> Array:
+    """A convolution's filters are weights, in scenes that have weights: nobody convolves an image with an image."""
+    scene = stage.scene
+    if "Conv" not in scene.templates[template].call.op or len(columns) < 2 or not scene.weights:
+        return np.ones(len(columns[0]), bool)
+    data = sum(1 << k for k, g in enumerate(scene.given) if g.name not in scene.weights)
+    return (table.inputs[columns[1]] & np.uint64(data)) == 0
 
 
 def _share(a: Array, b: Array) -> Array:

@@ -2,8 +2,9 @@
 
 The choices of a dimension are timed against what is best so far, interleaved; the fastest that helps is kept, if the
 model still answers the same. In the end all that was kept is timed once more against the base, in sittings of its own:
-it is returned if it is faster with confidence, and slower at none of the further sizes. Everything tried is told, with
-its number or with the reason why there is none.
+it is returned if it is faster with confidence, and slower at none of the further sizes. Where it is not, the same is
+asked of those choices alone that were sure when they were tried. Everything tried is told, with its number or with the
+reason why there is none.
 """
 
 from __future__ import annotations
@@ -138,6 +139,8 @@ class Search:
     further: int = 0
     tell: Tell = lambda stage, detail: None
     _spent: float = 0.0
+    _sure: Deployment | None = None
+    """With those choices alone that were faster with confidence when they were tried."""
     _tried: list[DeploymentTrial] = field(default_factory=list[DeploymentTrial])
     _notes: list[str] = field(default_factory=list[str])
 
@@ -146,7 +149,8 @@ class Search:
             self._notes.append(_TF32)
         try:
             best = self._explored()
-            found = self._confirmed(best) if best != self.base else None
+            together = [d for d in dict.fromkeys((best, self._sure)) if d is not None and d != self.base]
+            found = next(filter(None, map(self._confirmed, together)), None)
         except CannotRun as error:
             self._notes.append(f"the model could not be timed: {error}")
             found = None
@@ -180,6 +184,8 @@ class Search:
             candidate = by_name[name].applied(best)
             verdict, note = self._same(candidate)
             if verdict is None:
+                if rows[name].verdict == "faster":
+                    self._sure = by_name[name].applied(self._sure or self.base)
                 rows[name] = rows[name].model_copy(update={"kept": True})
                 following = candidate
                 break

@@ -16,11 +16,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from superopt.cost.contest import Contest, Method
-from superopt.cost.result import Comparison
+from superopt.cost.result import Comparison, PairTiming
 from superopt.cost.sitting import Bench
 from superopt.errors import CannotRun
 from superopt.ir.onnx import load, parse
 from superopt.ir.types import DType
+from superopt.report import Interval
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.recipe import python_code
 from superopt.runtime.target import cuda_state
@@ -219,6 +220,41 @@ def test_winners_that_do_not_add_up_are_not_returned():
     assert stand.raced[-1][1].endswith("level=extended")
     assert found.best == CPU
     assert "together not faster" in found.notes[0]
+
+
+class Told:
+    """A stand that answers what it was told: verdict and speed-up by option."""
+
+    def __init__(self, verdicts: dict[str, tuple[str, float]]) -> None:
+        self.verdicts = verdicts
+
+    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int) -> Comparison:
+        names = [d.text for d in deployments[1:]]
+        return Comparison(subjects=(), pairs=tuple(map(self.pair, names)), seconds=1.0, one_at_a_time=False)
+
+    def pair(self, name: str) -> PairTiming:
+        known = next(
+            (v for words, v in self.verdicts.items() if all(w in name for w in words.split())), ("not faster", 1)
+        )
+        interval = Interval(low=known[1] - 0.01, high=known[1] + 0.01)
+        return PairTiming(
+            name=name, verdict=known[0], reason="", speedup=known[1], interval=interval, sittings=2, pairs=9
+        )
+
+    def difference(self, deployment: Deployment) -> str:
+        return ""
+
+
+@pytest.mark.unit
+def test_where_all_together_is_in_doubt_what_was_sure_alone_comes_back():
+    stand = Told(
+        {"prefer_nhwc=1": ("not faster", 1.09), "enable_cuda_graph=1": ("faster", 1.6)}
+    )  # the likely one with the sure one is in doubt again; the sure one alone is not
+    found = searched(stand, CUDA)
+    assert found.best.text.endswith("enable_cuda_graph=1 use_tf32=1")
+    assert "prefer_nhwc" not in found.best.text
+    assert found.speedup == 1.6
+    assert any("together not faster" in note for note in found.notes)
 
 
 @pytest.mark.unit
