@@ -35,7 +35,7 @@ def run_generate(arguments: argparse.Namespace, console: Console) -> int:
         return 0
     limit = arguments.time_limit
     settings = Settings(
-        arguments.seed, arguments.workers, arguments.seconds, tuple(arguments.specs),
+        arguments.seed, arguments.workers, arguments.seconds, tuple(arguments.specs), int(arguments.memory * (1 << 30)),
         time.monotonic() + limit if limit else float("inf"),
     )  # fmt: skip
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -15,9 +15,9 @@ def directions(pair: Pair, scene: Scene) -> Iterator[Pair]:
     """The ways in which it may be used: the pattern reads every input, and what takes its place costs no more."""
     for left, right in ((pair.right, pair.left), (pair.left, pair.right)):
         bound = set(leaves(*left))
-        if all(isinstance(t, Node) for t in left) and set(leaves(*right)) <= bound:
-            if cost(right, scene) <= cost(left, scene):
-                yield Pair(left, right)
+        usable = all(isinstance(t, Node) for t in left) and set(leaves(*right)) <= bound
+        if usable and cost(right, scene) <= cost(left, scene):
+            yield Pair(left, right)
 
 
 def to_rule(pair: Pair, scene: Scene, name: str, *, origin: str = "generated") -> Rule:

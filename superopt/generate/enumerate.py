@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from superopt.generate.keys import Keys, among
 from superopt.generate.peel import spellings
 from superopt.generate.residues import Array, Value
 from superopt.generate.stage import Applied, Stage
@@ -22,6 +23,8 @@ from superopt.generate.table import Table
 from superopt.generate.term import Node, Pair, Term
 from superopt.generate.work import Work, chains, operands, portions
 
+MEMORY = 2 << 30
+"""Bytes for the last level's fingerprints; more of them go to disk."""
 CHAIN = 4
 """Levels beyond the last in which only operators with one operand are added, where there is a target."""
 MOST_IN_CHAINS = 200_000
@@ -111,7 +114,11 @@ def alone(table: Table, works: Sequence[Work], worlds: Sequence[int]) -> Iterato
 class Enumeration:
     """The values and candidates of a scene."""
 
-    def __init__(self, stage: Stage, max_ops: int, spread: Spread = alone, notice: Notice = lambda _: None) -> None:
+    def __init__(
+        self, stage: Stage, max_ops: int, spread: Spread = alone, notice: Notice = lambda _: None, *,
+        memory: int = MEMORY,
+    ) -> None:  # fmt: skip
+        self.memory = memory
         self.stage, self.max_ops, self.spread, self.notice = stage, max_ops, spread, notice
         self.table = Table(stage, max_ops + (CHAIN if stage.scene.goals else 0))
         self.progress = Progress(stage.scene.name)
@@ -206,7 +213,7 @@ class Enumeration:
     def _last(self, works: list[Work]) -> Iterator[Pair]:
         """The last level: fingerprints in the first world only, and whatever meets another is looked at again."""
         known = np.unique(np.asarray(self.table.first_keys, np.uint64))
-        pieces: list[Array] = []
+        pieces = Keys(self.memory)
         covered = 0.0
         spellings = np.asarray(self.table.spellings)
         for work, keys in zip(works, self._spread(works, (0,)), strict=True):
@@ -215,12 +222,13 @@ class Enumeration:
             covered += float(np.prod([spellings[c] for c in columns], axis=0).sum()) if columns else 1.0
         self.level_counts.append(covered)
         self.progress.covered += covered
-        met = _meeting(pieces, known)
+        met = pieces.meeting(known)
         graphs: list[Found] = []
         for work, keys in zip(works, pieces, strict=True):
-            wanted = _among(keys, met)
+            wanted = among(keys, met)
             if wanted.any():
                 graphs += self._decode(work, wanted)
+        pieces.close()
         yield from self._confirmed(graphs)
 
     def _confirmed(self, graphs: list[Found]) -> Iterator[Pair]:
@@ -268,21 +276,3 @@ class Enumeration:
     def _pair(self, smaller: Term, graph: Found) -> Pair:
         self.progress.candidates += 1
         return Pair((smaller,), (self._term(graph),))
-
-
-def _meeting(pieces: list[Array], known: Array) -> Array:
-    """Fingerprints that occur twice, or are known."""
-    if not pieces:
-        return known[:0]
-    together = np.concatenate(pieces)
-    together.sort()
-    twice = together[1:][together[1:] == together[:-1]]
-    return np.unique(np.concatenate([twice, known[_among(known, together)]]))
-
-
-def _among(keys: Array, ordered: Array) -> Array:
-    """Which of the keys are in an ordered array."""
-    if not len(ordered):
-        return np.zeros(len(keys), bool)
-    place = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
-    return ordered[place] == keys

@@ -57,6 +57,8 @@ class Settings:
     """For each proof."""
     folders: tuple[Path, ...] = ()
     """Of the user's operator definitions."""
+    memory: int = 2 << 30
+    """Bytes for fingerprints; more of them go to disk."""
     deadline: float = float("inf")
     """On the clock of time.monotonic."""
 
@@ -100,7 +102,9 @@ class _Scene:
 
     def enumerated(self, spread: Spread) -> list[Pair]:
         started = time.monotonic()
-        enumeration = Enumeration(self.stage, self.stage.scene.max_ops, spread, self.notices.enumerating)
+        enumeration = Enumeration(
+            self.stage, self.stage.scene.max_ops, spread, self.notices.enumerating, memory=self.settings.memory
+        )
         pairs = list(enumeration.run())
         progress = enumeration.progress
         self.counts.graphs, self.counts.covered = progress.graphs, progress.covered

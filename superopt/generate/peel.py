@@ -8,8 +8,7 @@ operators above as were peeled and as many below as the table has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,10 +24,12 @@ STEPS = 3
 """Operators that are peeled, at most."""
 LIGHT = 1
 """Operators in an operand that is peeled off before the last step."""
-MOST = 1 << 16
-"""Rests that are peeled further."""
 LARGEST = 3
-"""Operators in an operand that is peeled off in the last step."""
+"""Operators in an operand that is peeled off in the first step, or the last."""
+MOST = 1 << 21
+"""Rests that are looked up in one step, about: with many of them, only the smallest operands are tried."""
+BLOCK = 1 << 15
+"""Rests that are worked out at once."""
 
 Batch: TypeAlias = list[Value]
 """Numbers in each world, of the target's shape, several on the last axis."""
@@ -42,15 +43,18 @@ class Layer(NamedTuple):
     known_first: bool
 
 
-@dataclass(frozen=True)
-class Rest:
-    """What is left of a target under some layers, the outermost first."""
-
-    layers: tuple[Layer, ...]
-    column: int
+Rest: TypeAlias = tuple[Layer, ...]
+"""What was peeled off so far, the outermost first."""
 
 
-Inverse: TypeAlias = Callable[[Residues, Value, Value], Value]
+class Operand(NamedTuple):
+    """Numbers and their reciprocals, which several inverses need."""
+
+    value: Value
+    reciprocal: Value
+
+
+Inverse: TypeAlias = Callable[[Residues, Operand, Operand], Value]
 """From the result and the known operand to the other one."""
 
 
@@ -58,21 +62,17 @@ def _minus(d: Residues, a: Value, b: Value) -> Value:
     return d.add(a, d.multiply(d.number(-1), b))
 
 
-def _over(d: Residues, a: Value, b: Value) -> Value:
-    return d.multiply(a, d.call("reciprocal", [b]))
-
-
 _FIRST_KNOWN: dict[str, Inverse] = {
-    "Add": _minus,
-    "Sub": lambda d, v, a: _minus(d, a, v),
-    "Mul": _over,
-    "Div": lambda d, v, a: _over(d, a, v),
+    "Add": lambda d, v, a: _minus(d, v.value, a.value),
+    "Sub": lambda d, v, a: _minus(d, a.value, v.value),
+    "Mul": lambda d, v, a: d.multiply(v.value, a.reciprocal),
+    "Div": lambda d, v, a: d.multiply(a.value, v.reciprocal),
 }
 _SECOND_KNOWN: dict[str, Inverse] = {
-    "Add": _minus,
-    "Sub": lambda d, v, b: d.add(v, b),
-    "Mul": _over,
-    "Div": lambda d, v, b: d.multiply(v, b),
+    "Add": _FIRST_KNOWN["Add"],
+    "Sub": lambda d, v, b: d.add(v.value, b.value),
+    "Mul": _FIRST_KNOWN["Mul"],
+    "Div": lambda d, v, b: d.multiply(v.value, b.value),
 }
 
 
@@ -96,7 +96,7 @@ class _Peeler:
         self.table, self.signature = table, signature
         self.stage, self.domain = table.stage, table.stage.domain
         self.worlds = range(len(signature))
-        self.stretched: dict[int, Batch] = {}
+        self._operands: dict[tuple[tuple[int, ...], int], Operand] = {}
         self.known: dict[int, int] = {}
         self.operands: list[int] = []
         self._stretch()
@@ -117,7 +117,7 @@ class _Peeler:
                     if self.known.setdefault(key, number) == number:
                         self.operands.append(number)
         self.operands = [n for n in self.operands if not _is_goal(self.table.terms[n], goals)]
-        self.operands.sort()
+        self.operands.sort(key=lambda n: (self.table.sizes[n], n))
 
     def _at_shape(self, value: Value, world: int, count: int) -> Value:
         shape = self.signature[world]
@@ -138,66 +138,80 @@ class _Peeler:
 
     def spellings(self, target: int) -> Iterator[Pair]:
         goal = self.table.terms[target]
-        start = [self.table.operand_values(np.asarray([target]), w) for w in self.worlds]
-        rests, batch = [Rest((), 0)], start
+        rests: list[Rest] = [()]
+        batch = [self.table.operand_values(np.asarray([target]), w) for w in self.worlds]
         for step in range(1, STEPS + 1):
             last = step == STEPS
-            new_rests: list[Rest] = []
-            new_batches: list[Batch] = []
-            width = 0
+            further: list[tuple[list[Rest], Batch]] = []
             for found, values in self._peeled(rests, batch, LARGEST if last or step == 1 else LIGHT):
                 for rest, key in zip(found, self._keys(values), strict=True):
                     if key in self.known:
                         yield Pair((goal,), (self._built(rest, self.known[key]),))
-                light = [k for k, rest in enumerate(found) if self._is_light(rest)]
-                if not last and light and width < MOST:
-                    new_rests += [Rest(found[k].layers, width + j) for j, k in enumerate(light)]
-                    new_batches.append([v.map(lambda part: part[..., light]) for v in values])  # noqa: B023
-                    width += len(light)
-            if not new_rests:
+                light = [k for k, rest in enumerate(found) if self._is_light(rest[-1])]
+                if light and not last:
+                    further.append(([found[k] for k in light], [_taken(v, light) for v in values]))
+            if not further:
                 return
-            rests, batch = new_rests, [_joined([b[w] for b in new_batches]) for w in self.worlds]
+            rests = [rest for found, _ in further for rest in found]
+            batch = [_joined([values[w] for _, values in further]) for w in self.worlds]
 
-    def _is_light(self, rest: Rest) -> bool:
-        known = rest.layers[-1].known
-        return known is None or self.table.sizes[known] <= LIGHT
+    def _is_light(self, layer: Layer) -> bool:
+        return layer.known is None or self.table.sizes[layer.known] <= LIGHT
 
     def _peeled(self, rests: list[Rest], batch: Batch, largest: int) -> Iterator[tuple[list[Rest], Batch]]:
         """One layer off each of the rests, in every way there is."""
-        operands = [n for n in self.operands if self.table.sizes[n] <= largest]
+        results = [self._operand(value) for value in batch]
+        most = max(16, MOST // len(rests))
+        numbers = [n for n in self.operands if self.table.sizes[n] <= largest][:most]
         for t, template in enumerate(self.stage.scene.templates):
             op = template.call.op
             if op not in _FIRST_KNOWN or t in self.stage.scene.goals or template.outputs > 1:
                 continue
             if template.slots == 1 and template.numbers:
-                known_first = isinstance(template.call.operands[0], Number)
-                inverse = (_FIRST_KNOWN if known_first else _SECOND_KNOWN)[op]
-                layer = Layer(t, None, known_first)
-                values = [self._by_number(inverse, batch[w], template.numbers[0], w) for w in self.worlds]
-                yield [Rest((*r.layers, layer), k) for k, r in enumerate(rests)], values
+                first = isinstance(template.call.operands[0], Number)
+                inverse = (_FIRST_KNOWN if first else _SECOND_KNOWN)[op]
+                known = [self._number(template.numbers[0], w) for w in self.worlds]
+                values = [inverse(self.domain, results[w], known[w]) for w in self.worlds]
+                yield [(*rest, Layer(t, None, first)) for rest in rests], values
             elif template.slots == 2:
-                for first in (True, False) if not template.commutative else (True,):
+                for first in (True,) if template.commutative else (True, False):
                     inverse = (_FIRST_KNOWN if first else _SECOND_KNOWN)[op]
-                    yield from self._by_operands(rests, batch, operands, t, first, inverse)
+                    yield from self._by_operands(rests, results, numbers, Layer(t, None, first), inverse)
 
-    def _by_number(self, inverse: Inverse, rests: Value, number: Number, world: int) -> Value:
+    def _operand(self, value: Value) -> Operand:
+        return Operand(value, self.domain.call("reciprocal", [value]))
+
+    def _number(self, number: Number, world: int) -> Operand:
         names = {n: v for n, v in self.stage.scene.worlds[world].items() if isinstance(v, int)}
-        value = evaluate(number.expression, names)
-        return inverse(self.domain, rests, self.stage.number(value))
+        return self._operand(self.stage.number(evaluate(number.expression, names)))
 
     def _by_operands(
-        self, rests: list[Rest], batch: Batch, operands: Sequence[int], template: int, first: bool, inverse: Inverse
+        self, rests: list[Rest], results: list[Operand], numbers: list[int], layer: Layer, inverse: Inverse
     ) -> Iterator[tuple[list[Rest], Batch]]:
-        for operand in operands:
-            known = [self._at_shape(self.table.operand_values(np.asarray([operand]), w), w, 1) for w in self.worlds]
-            values = [inverse(self.domain, batch[w], known[w]) for w in self.worlds]
-            layer = Layer(template, operand, first)
-            yield [Rest((*r.layers, layer), k) for k, r in enumerate(rests)], values
+        step = max(1, BLOCK // len(rests))
+        for start in range(0, len(numbers), step):
+            part = numbers[start : start + step]
+            values = [self._inverted(inverse, results[w], part, w) for w in self.worlds]
+            yield [(*rest, layer._replace(known=n)) for rest in rests for n in part], values
+
+    def _inverted(self, inverse: Inverse, result: Operand, part: list[int], world: int) -> Value:
+        """Every rest with every operand."""
+        known = self._known_operands(tuple(part), world)
+        wide = Operand(*(v.map(lambda p: p[..., :, None]) for v in result))
+        narrow = Operand(*(v.map(lambda p: p[..., None, :]) for v in known))
+        found = inverse(self.domain, wide, narrow)
+        return found.map(lambda p: p.reshape(*p.shape[:-2], -1))
+
+    def _known_operands(self, part: tuple[int, ...], world: int) -> Operand:
+        if (part, world) not in self._operands:
+            gathered = [self._at_shape(self.table.operand_values(np.asarray([n]), world), world, 1) for n in part]
+            self._operands[(part, world)] = self._operand(_joined(gathered))
+        return self._operands[(part, world)]
 
     def _built(self, rest: Rest, inner: int) -> Term:
         """The spelling: the layers around a value."""
         term = self.table.terms[inner]
-        for layer in reversed(rest.layers):
+        for layer in reversed(rest):
             if layer.known is None:
                 term = Node(layer.template, (term,))
             else:
@@ -217,7 +231,11 @@ def _is_goal(term: Term, goals: frozenset[int]) -> bool:
     return isinstance(term, Node) and term.template in goals
 
 
+def _taken(value: Value, columns: list[int]) -> Value:
+    return value.map(lambda part: part[..., columns])
+
+
 def _joined(values: list[Value]) -> Value:
-    parts = [None if part[0] is None else np.concatenate(part, axis=-1) for part in zip(*values, strict=True)]  # pyright: ignore
+    parts = [None if part[0] is None else np.concatenate(part, axis=-1) for part in zip(*values, strict=True)]
     assert parts[0] is not None
     return Value(*parts)

@@ -8,9 +8,9 @@ q   its residue modulo the prime `Q`, where P = 2·Q + 1. It is there for expone
     of exponentials. Of an exponential itself no exponent is known; a random function of p stands for it.
 r   a real number, which alone decides what is larger; max, relu and clip take over the p and q of the one they take.
 
-The parts are drawn independently of one another. √ is the power (P + 1)/4, and (Q + 3)/8: multiplicative, as the root is. Every other
-function (erf, log, sin …) is a fixed random function of p; erf and sin are odd, cos is even. A law that random functions
-do not obey is missed; none is invented, since everything that is equal here is proved before it is a rule.
+The parts are drawn independently of one another. √ is the power (P + 1)/4, and (Q + 3)/8: multiplicative, as the root
+is. Every other function (erf, log, sin …) is a fixed random function of p; erf and sin are odd, cos is even. A law that
+random functions do not obey is missed; none is invented, since all that is equal here is proved before it is a rule.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Residues:
         self.parts, self.seed = parts, seed
 
     def draw(self, shape: tuple[int, ...], random: np.random.Generator, place: float, *, truth: bool = False) -> Value:
-        """Random numbers; `truth` for zeros and ones. `place` shifts the real ones, which are spread evenly, so that few
-        of them tell signs, and numbers beyond a bound, apart."""
+        """Random numbers; `truth` for zeros and ones. `place` shifts the real ones, which are spread evenly, so that
+        few of them tell signs, and numbers beyond a bound, apart."""
         if truth:
             return self._same(random.integers(0, 2, shape))
         p = random.integers(0, P, shape)

@@ -81,7 +81,7 @@ def _dim(dim: Expression | Block, names: Mapping[str, str]) -> Expression | Bloc
 
 def _renamed(e: Expression, names: Mapping[str, str]) -> Expression:
     if isinstance(e, Name):
-        first, dot, rest = e.name.partition(".")
+        first, dot, _ = e.name.partition(".")
         return Name(e.name if dot else names.get(first, first))
     if isinstance(e, Rank):
         return Rank(names.get(e.block, e.block))

@@ -28,7 +28,7 @@ class Work(NamedTuple):
     groups: tuple[Group, ...]
     start: int
     stop: int
-    sharing: tuple[tuple[int, ...], ...] | None = None
+    sharing: Array | None = None
 
 
 def portions(table: Table, stage: Stage, level: int) -> Iterator[Work]:
@@ -43,10 +43,10 @@ def portions(table: Table, stage: Stage, level: int) -> Iterator[Work]:
                 yield Work(t, output, groups, start, min(start + PORTION, total))
         if template.slots == 2:
             for groups, pairs in overlapping.items():
-                wanted = [(a, b) for a, b in pairs if not template.commutative or a <= b]
-                if wanted and stage.apply(t, tuple(table.signatures[g[1]] for g in groups)) is not None:
+                wanted = pairs[:, pairs[0] <= pairs[1]] if template.commutative else pairs
+                if wanted.size and stage.apply(t, tuple(table.signatures[g[1]] for g in groups)) is not None:
                     for output in range(template.outputs):
-                        yield Work(t, output, groups, 0, len(wanted), tuple(wanted))
+                        yield Work(t, output, groups, 0, wanted.shape[1], wanted)
 
 
 def chains(table: Table, stage: Stage, level: int) -> Iterator[Work]:
@@ -77,30 +77,48 @@ def _combinations(table: Table, stage: Stage, t: int, level: int) -> Iterator[tu
                 yield groups
 
 
-def _overlapping(table: Table, level: int) -> dict[tuple[Group, ...], list[tuple[int, int]]]:
-    """Pairs of values that share operators and have `level` − 1 of them together."""
+def _overlapping(table: Table, level: int) -> dict[tuple[Group, ...], Array]:
+    """Pairs of values that share operators and have `level` − 1 of them together, as columns."""
     sets = [frozenset(int(o) for o in row if o != NONE) for row in table.operators]
+    by_set: dict[frozenset[int], list[int]] = defaultdict(list)
     by_operator: dict[int, list[int]] = defaultdict(list)
     for number, used in enumerate(sets):
-        for operator in used:
-            by_operator[operator].append(number)
+        by_set[used].append(number)
+        if len(used) < level - 1:
+            for operator in used:
+                by_operator[operator].append(number)
     found: dict[tuple[Group, ...], list[tuple[int, int]]] = defaultdict(list)
     for a, used in enumerate(sets):
-        near: set[int] = set()
-        for operator in used:
-            near.update(by_operator[operator])
-        for b in sorted(near):
-            if len(used | sets[b]) == level - 1:
-                key = ((len(used), table.signature_of[a]), (len(sets[b]), table.signature_of[b]))
-                found[key].append((a, b))
-    return found
+        for b in _inside(used, by_set) if len(used) == level - 1 else _beside(used, by_operator, sets, level):
+            key = ((len(used), table.signature_of[a]), (len(sets[b]), table.signature_of[b]))
+            found[key].append((a, b))
+            if len(used) == level - 1 > len(sets[b]):
+                found[key[::-1]].append((b, a))
+    return {key: np.asarray(pairs, np.int64).T for key, pairs in found.items()}
+
+
+def _inside(used: frozenset[int], by_set: dict[frozenset[int], list[int]]) -> Iterator[int]:
+    """Values whose operators are all among these."""
+    for count in range(1, len(used) + 1):
+        for subset in itertools.combinations(sorted(used), count):
+            yield from by_set.get(frozenset(subset), ())
+
+
+def _beside(
+    used: frozenset[int], by_operator: dict[int, list[int]], sets: list[frozenset[int]], level: int
+) -> Iterator[int]:
+    """Values that share some of these operators and have others, so many in all; of the smaller values."""
+    near: set[int] = set()
+    for operator in used:
+        near.update(by_operator[operator])
+    yield from (b for b in sorted(near) if len(used | sets[b]) == level - 1)
 
 
 def operands(table: Table, stage: Stage, work: Work) -> list[Array]:
     """The operands' numbers, one array for each slot, in a fixed order: without those that are tried elsewhere (in the
     other order, or at a smaller size since they share operators) and those that read too many inputs."""
     if work.sharing is not None:
-        columns = [np.asarray([pair[k] for pair in work.sharing], np.int64) for k in range(2)]
+        columns = [work.sharing[0], work.sharing[1]]
         keep = _inputs_fit(table, stage, columns) & _kernels_known(table, stage, work.template, columns)
         return _within(columns, keep)
     flat = np.arange(work.start, work.stop)
