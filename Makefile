@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer
 READY := .venv/.ready
 READY_DEV := .venv/.ready-dev
 
-.PHONY: help demo test conformance models bench bench-foundation clean
+.PHONY: help demo test conformance models rules bench bench-foundation clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make test              ruff, basedpyright, import contracts, pytest"
 	@echo "make conformance       hold the passes to the onnx package's own test models"
 	@echo "make models            fetch the real models of benchmarks/models.toml"
+	@echo "make rules             find the rules of rules/generated again (goes on where it was stopped)"
 	@echo "make bench             superopt against onnxruntime, its peers and merging by hand"
 	@echo "                       (EXPORTED=DIR adds networks exported there)"
 	@echo "make bench-foundation  optimize the fetched models and print the table"
@@ -59,6 +60,9 @@ conformance: $(READY)
 
 models: $(READY)
 	@$(BIN)/python benchmarks/fetch.py
+
+rules: $(READY)
+	$(BIN)/superopt generate-rules --out rules/generated --workers $(WORKERS)
 
 bench: models
 	@$(BIN)/python benchmarks/optimizer.py --save $(if $(EXPORTED),--models $(EXPORTED))

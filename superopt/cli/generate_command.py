@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.table import Table
@@ -14,14 +16,17 @@ import specs
 from superopt.cli.live import Live
 from superopt.engine.job import Stage
 from superopt.errors import BadOption
-from superopt.generate.enumerate import Progress
+from superopt.generate.answering import MEMORY, Workers
+from superopt.generate.enumerate import Progress, Spread
 from superopt.generate.generate import Counts, Notices, Settings, generate
 from superopt.generate.ledger import Ledger, export
 from superopt.generate.local import local
+from superopt.generate.proving import Pool
 from superopt.generate.recipe import Recipe, load_recipe, shipped
 from superopt.generate.writing import Finding, Provenance, write
 from superopt.ops.registry import Registry
 
+Engine: TypeAlias = "tuple[Spread, Pool]"
 LEDGER, LOG = "ledger.jsonl", "refused.log"
 
 
@@ -39,14 +44,27 @@ def run_generate(arguments: argparse.Namespace, console: Console) -> int:
         time.monotonic() + limit if limit else float("inf"),
     )  # fmt: skip
     arguments.out.mkdir(parents=True, exist_ok=True)
-    with Ledger(arguments.out / LEDGER) as ledger:
+    with Ledger(arguments.out / LEDGER) as ledger, _engine(arguments) as engine:
         for recipe in recipes:
-            counts, findings = _run(recipe, registry, ledger, settings, arguments, console)
+            counts, findings = _run(recipe, registry, ledger, settings, engine, arguments, console)
             path = write(_provenance(recipe, arguments, counts), findings, arguments.out, registry)
             _show(recipe, counts, console)
             print(f"{path}: {len(findings)} rules proved")
         export(ledger.entries(), arguments.out / LOG)
     return 0
+
+
+@contextmanager
+def _engine(arguments: argparse.Namespace) -> Iterator[Engine]:
+    """What spreads fingerprints, and who answers questions about rules."""
+    if arguments.engine == "local":
+        with Workers(arguments.workers, tuple(arguments.specs), MEMORY) as pool:
+            yield local(arguments.workers), pool
+        return
+    from superopt.generate.cluster import Cluster  # Ray is loaded for this alone
+
+    with Cluster(arguments.address, tuple(p.resolve() for p in arguments.specs)) as cluster:
+        yield cluster.spread(), cluster.pool()
 
 
 def _only(recipe: Recipe, scenes: list[str]) -> Recipe:
@@ -59,8 +77,8 @@ def _only(recipe: Recipe, scenes: list[str]) -> Recipe:
 
 
 def _run(
-    recipe: Recipe, registry: Registry, ledger: Ledger, settings: Settings, arguments: argparse.Namespace,
-    console: Console,
+    recipe: Recipe, registry: Registry, ledger: Ledger, settings: Settings, engine: Engine,
+    arguments: argparse.Namespace, console: Console,
 ) -> tuple[list[Counts], list[Finding]]:  # fmt: skip
     counts: list[Counts] = []
     findings: list[Finding] = []

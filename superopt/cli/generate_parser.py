@@ -52,6 +52,10 @@ def add_generate_command(commands: Any) -> None:
         help="folder for RECIPE.rules (default: generated)",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress; errors only")
+    parser.add_argument(
+        "--engine", choices=("local", "ray"), default="local", help="where the work is done (default local)"
+    )
+    parser.add_argument("--address", metavar="HOST:PORT", help="of the Ray cluster (default: the one that runs here)")
     add_specs(parser)
 
 

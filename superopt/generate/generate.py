@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.candidate import directions, to_rule
 from superopt.generate.enumerate import Enumeration, Progress, Spread, alone
 from superopt.generate.ledger import Ledger
-from superopt.generate.proving import Settled, settle
+from superopt.generate.proving import Pool, Settled, settle
 from superopt.generate.prune import Pruned, Pruner
 from superopt.generate.recipe import Recipe, Scene
 from superopt.generate.respell import respelled
@@ -73,14 +74,14 @@ class Notices:
 
 def generate(
     recipe: Recipe, registry: Registry, ledger: Ledger, settings: Settings, *, spread: Spread = alone,
-    notices: Notices | None = None,
+    pool: Pool | None = None, notices: Notices | None = None,
 ) -> Iterator[tuple[Counts, list[Finding]]]:  # fmt: skip
     """Scene by scene: what was counted, and the rules that were proved."""
     told = notices or Notices()
-    with Workers(settings.workers, settings.folders, MEMORY) as pool:
+    with nullcontext(pool) if pool is not None else Workers(settings.workers, settings.folders, MEMORY) as asked:
         for scene in recipe.scenes:
             counts = Counts(scene.name)
-            found = _Scene(scene, registry, ledger, settings, counts, told, pool)
+            found = _Scene(scene, registry, ledger, settings, counts, told, asked)
             pairs = found.enumerated(spread)
             yield counts, list(found.proved(pairs))
 
@@ -88,7 +89,7 @@ def generate(
 class _Scene:
     def __init__(
         self, scene: Scene, registry: Registry, ledger: Ledger, settings: Settings, counts: Counts, notices: Notices,
-        pool: Workers,
+        pool: Pool,
     ) -> None:  # fmt: skip
         self.pool = pool
         self.registry, self.ledger, self.settings, self.counts, self.notices = (

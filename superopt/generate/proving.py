@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import specs
 from superopt.generate.answering import MEMORY, Question, Workers, bare
@@ -73,6 +73,20 @@ class _Course:
         return proved or (self.forms is not None and len(self.attempts) == len(self.forms))
 
 
+class Pool(Protocol):
+    """Whoever answers questions, each when it can."""
+
+    @property
+    def idle(self) -> object:
+        """Something true while another question may be asked."""
+        ...
+
+    @property
+    def busy(self) -> bool: ...
+    def ask(self, key: str, question: Question) -> None: ...
+    def answers(self) -> Iterator[tuple[str, Mapping[str, Any]]]: ...
+
+
 def settle(
     candidates: Iterable[Rule],
     folders: tuple[Path, ...] = (),
@@ -81,7 +95,7 @@ def settle(
     workers: int = 2,
     seconds: float = 20.0,
     memory: int = MEMORY,
-    pool: Workers | None = None,
+    pool: Pool | None = None,
 ) -> Iterator[Settled]:
     """Candidates settled, in their order. What the ledger knows is not asked again; what it does not, it learns.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import specs
 from superopt.generate.recipe import Scene, load_recipe
 from superopt.generate.term import Node, Pair, Term
@@ -9,7 +11,7 @@ from superopt.rewrite.rule import Call
 from superopt.rewrite.text import parse_call
 
 REGISTRY = specs.load()
-MATRICES = load_recipe("tiny", REGISTRY).scenes[0]
+MATRICES = load_recipe(str(Path(__file__).with_name("tiny.toml")), REGISTRY).scenes[0]
 
 
 def term(text: str, scene: Scene = MATRICES) -> Term:
