@@ -1,0 +1,70 @@
+"""`superopt generate-rules` from the command line: found, proved, written, and gone on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import specs
+from superopt.cli import main
+from superopt.rewrite.ruleset import load_rules, rule_files, state
+
+TINY = Path(__file__).parent.parent / "generate" / "tiny.toml"
+
+
+def generated(out: Path, *words: str) -> int:
+    return main(
+        [
+            "generate-rules",
+            "--recipe",
+            str(TINY),
+            "--max-ops",
+            "2",
+            "--ops",
+            "Relu,Transpose",
+            "--out",
+            str(out),
+            *words,
+        ]
+    )
+
+
+@pytest.mark.smt
+@pytest.mark.slow
+def test_rules_are_written_proved_and_the_same_again(tmp_path: Path) -> None:
+    assert generated(tmp_path / "one", "--workers", "1", "--quiet") == 0
+    rules = load_rules(rule_files([tmp_path / "one"]))
+    assert rules
+    assert {state(rule, specs.load()) for rule in rules} == {"proved"}
+    assert all(rule.doc and rule.origin.startswith("generated recipe=tiny") for rule in rules)
+
+    assert generated(tmp_path / "two", "--workers", "2", "--quiet") == 0
+    assert (tmp_path / "two" / "tiny.rules").read_bytes() == (tmp_path / "one" / "tiny.rules").read_bytes()
+
+    size = (tmp_path / "one" / "ledger.jsonl").stat().st_size
+    assert generated(tmp_path / "one", "--quiet") == 0
+    assert (tmp_path / "one" / "ledger.jsonl").stat().st_size == size  # nothing was asked twice
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--recipe", "nothing"], "no recipe is called"),
+        (["--recipe", str(TINY), "--scene", "nowhere"], "has no scene nowhere"),
+        (["--recipe", str(TINY), "--ops", "Softmax"], "has no scene with any of Softmax"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate-rules", *words, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.unit
+def test_recipes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate-rules", "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"{name}: " in listed for name in ("taso", "linear", "conv", "pointwise", "reduce", "layout", "fused"))

@@ -1,0 +1,59 @@
+# pyright: basic
+"""On a Ray cluster of two nodes the same rules are found, also when a node dies meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import specs
+from superopt.generate.cluster import Cluster
+from superopt.generate.generate import Settings, generate
+from superopt.generate.ledger import Ledger
+from superopt.generate.local import local
+from superopt.generate.recipe import load_recipe
+from superopt.rewrite.text import format_rule
+
+ray = pytest.importorskip("ray")
+cluster_utils = pytest.importorskip("ray.cluster_utils")
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+REGISTRY = specs.load()
+RECIPE = load_recipe(
+    str(Path(__file__).with_name("tiny.toml")), REGISTRY, max_ops=2, ops=["MatMul", "Relu", "Split", "Concat"]
+)
+
+
+def found(**engine) -> list[str]:
+    rules: list[str] = []
+    for _, findings in generate(RECIPE, REGISTRY, Ledger(), Settings(workers=2, seconds=10), **engine):
+        rules += [format_rule(f.rule) for f in findings]
+    return rules
+
+
+@pytest.fixture
+def two_nodes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("superopt.generate.cluster.FEW", 8)
+    monkeypatch.setattr("superopt.generate.local.FEW", 8)
+    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    second = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    yield cluster, second
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def test_two_nodes_find_what_one_process_finds_and_a_dead_one_loses_nothing(two_nodes) -> None:
+    cluster, second = two_nodes
+    alone = found(spread=local(1))
+    assert alone
+
+    with Cluster(cluster.address) as engine:
+        assert engine.cpus == 2
+        killer = threading.Thread(target=lambda: (time.sleep(3), cluster.remove_node(second, allow_graceful=False)))
+        killer.start()
+        assert found(spread=engine.spread(), pool=engine.pool()) == alone
+        killer.join()
