@@ -25,8 +25,8 @@ from superopt.generate.writing import Finding
 from superopt.ops.registry import Registry
 from superopt.rewrite.rule import Rule
 
-TOGETHER = 32
-"""Candidates that are proved before the next are chosen."""
+TOGETHER = 12
+"""Candidates that are proved before the next are chosen: what the first prove, the others may follow from."""
 ORIGINALS = 2
 """Pairs kept for each general one, in case that the general one is not true."""
 
@@ -147,7 +147,8 @@ class _Scene:
     ) -> Iterator[tuple[Pair, list[tuple[Pair, Finding]]]]:
         """Each pair with the rules that came of it, in either direction."""
         ways = [(pair, way) for pair in chosen for way in directions(pair, scene)]
-        rules = [to_rule(way, scene, f"candidate-{k}") for k, (_, way) in enumerate(ways)]
+        # One law has one spelling, so that scenes which share it ask for its proof once.
+        rules = [respelled(to_rule(way, scene, f"candidate-{k}")) for k, (_, way) in enumerate(ways)]
         found: dict[Pair, list[tuple[Pair, Finding]]] = {pair: [] for pair in chosen}
         verdicts = self._verdicts(rules)
         for (pair, way), settled in zip(ways, verdicts, strict=True):
