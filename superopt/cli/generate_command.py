@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -55,7 +55,7 @@ def run_generate(arguments: argparse.Namespace, console: Console) -> int:
 
 
 @contextmanager
-def _engine(arguments: argparse.Namespace) -> Iterator[Engine]:
+def _engine(arguments: argparse.Namespace) -> Generator[Engine]:
     """What spreads fingerprints, and who answers questions about rules."""
     if arguments.engine == "local":
         with Workers(arguments.workers, tuple(arguments.specs), MEMORY) as pool:
@@ -87,7 +87,12 @@ def _run(
         def enumerating(p: Progress) -> None:
             rate = p.graphs / max(time.monotonic() - p.started, 1e-9)
             done = f"{p.portions_done} of {p.portions} portions of level {p.level}"
-            tell(Stage(f"{recipe.name}/{p.scene}: enumerating", f"{done}, {p.graphs:,} graphs, {rate:,.0f} a second"))
+            tell(
+                Stage(
+                    stage=f"{recipe.name}/{p.scene}: enumerating",
+                    detail=f"{done}, {p.graphs:,} graphs, {rate:,.0f} a second",
+                )
+            )
 
         def proving(c: Counts) -> None:
             known = c.pruned
@@ -96,7 +101,7 @@ def _run(
             told = (
                 f"{c.proved} proved, {c.refuted} refuted, {c.unknown} unknown, {dropped:,} dropped, {left:,} to look at"
             )
-            tell(Stage(f"{recipe.name}/{c.scene}: proving", told))
+            tell(Stage(stage=f"{recipe.name}/{c.scene}: proving", detail=told))
 
         spread = local(settings.workers)
         for one, found in generate(

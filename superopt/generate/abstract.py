@@ -8,7 +8,7 @@ in each of them. A guess may be wrong; the proof decides.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ class Abstraction:
 
     def __init__(self, stage: Stage, registry: Registry) -> None:
         self.stage, self.registry = stage, registry
-        self._signatures: dict[Term, Signature] = dict(stage.leaves)
+        self._signatures: dict[Term, Signature] = {**stage.leaves}
         self._sizes = list(_expressions(stage))
         self._shapes: dict[Signature, tuple[Expression, ...] | None] = {}
         self._made: dict[tuple[Signature, bool, int], Given] = {}
@@ -62,7 +62,7 @@ class Abstraction:
         needed = {t for t in outer if self._stands_alone(t, pair, outer)}
         return [t for t in outer if t in needed]
 
-    def _stands_alone(self, term: Term, pair: Pair, outer: list[Term]) -> bool:
+    def _stands_alone(self, term: Term, pair: Pair, outer: Sequence[Term]) -> bool:
         """Whether its parts are read nowhere else, so that nothing about them gets lost."""
         parts = {s for s in subterms(term) if s != term}
         rest = replace_all(pair, {t: f"?{k}" for k, t in enumerate(outer)})

@@ -28,7 +28,7 @@ class Cluster:
 
     def __init__(self, address: str | None, folders: tuple[Path, ...] = ()) -> None:
         try:
-            import ray
+            import ray  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise BadOption("--engine ray needs Ray: pip install 'superopt[ray]'") from None
         self.ray: Any = ray

@@ -178,8 +178,8 @@ class Enumeration:
         new: dict[int, Found] = {}
         for key, graphs in found.items():
             known = self.table.keys.get(key)
-            first = graphs[0]
-            for graph in graphs if known is not None else graphs[1:]:
+            first = min(graphs, key=lambda g: self.table.effort_of(self._term(g))) if len(graphs) > 1 else graphs[0]
+            for graph in graphs if known is not None else [g for g in graphs if g is not first]:
                 yield self._pair(self.table.terms[known] if known is not None else self._term(first), graph)
             if known is None:
                 new[key] = first

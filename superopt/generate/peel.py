@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from superopt.generate.residues import Array, Residues, Value
+from superopt.generate.residues import Array, Residues, Value, together
 from superopt.generate.stage import Shape, Signature
 from superopt.generate.table import Table
-from superopt.generate.term import Node, Pair, Term
+from superopt.generate.term import Node, Pair, Term, size
 from superopt.rewrite.expression import evaluate
 from superopt.rewrite.rule import Number
 
@@ -26,7 +26,9 @@ LIGHT = 1
 """Operators in an operand that is peeled off before the last step."""
 LARGEST = 3
 """Operators in an operand that is peeled off in the first step, or the last."""
-MOST = 1 << 21
+MOST_SPELLINGS = 60
+"""Of one target: the smallest."""
+MOST = 1 << 18
 """Rests that are looked up in one step, about: with many of them, only the smallest operands are tried."""
 BLOCK = 1 << 15
 """Rests that are worked out at once."""
@@ -86,7 +88,8 @@ def spellings(table: Table) -> Iterator[Pair]:
     for signature, targets in shapes.items():
         peeler = _Peeler(table, signature)
         for target in targets:
-            yield from peeler.spellings(target)
+            found = sorted(peeler.spellings(target), key=lambda pair: size(*pair.right))
+            yield from found[:MOST_SPELLINGS]
 
 
 class _Peeler:
@@ -140,14 +143,19 @@ class _Peeler:
         goal = self.table.terms[target]
         rests: list[Rest] = [()]
         batch = [self.table.operand_values(np.asarray([target]), w) for w in self.worlds]
+        seen = set(self._keys(batch))
         for step in range(1, STEPS + 1):
             last = step == STEPS
             further: list[tuple[list[Rest], Batch]] = []
             for found, values in self._peeled(rests, batch, LARGEST if last or step == 1 else LIGHT):
-                for rest, key in zip(found, self._keys(values), strict=True):
+                light: list[int] = []
+                for k, (rest, key) in enumerate(zip(found, self._keys(values), strict=True)):
                     if key in self.known:
                         yield Pair((goal,), (self._built(rest, self.known[key]),))
-                light = [k for k, rest in enumerate(found) if self._is_light(rest[-1])]
+                    elif key not in seen:  # as when enumerating: a rest that was met is not peeled again
+                        seen.add(key)
+                        if self._is_light(rest[-1]):
+                            light.append(k)
                 if light and not last:
                     further.append(([found[k] for k in light], [_taken(v, light) for v in values]))
             if not further:
@@ -161,7 +169,8 @@ class _Peeler:
     def _peeled(self, rests: list[Rest], batch: Batch, largest: int) -> Iterator[tuple[list[Rest], Batch]]:
         """One layer off each of the rests, in every way there is."""
         results = [self._operand(value) for value in batch]
-        most = max(16, MOST // len(rests))
+        ways = sum(t.call.op in _FIRST_KNOWN for t in self.stage.scene.templates)
+        most = max(16, MOST // (len(rests) * max(1, ways)))
         numbers = [n for n in self.operands if self.table.sizes[n] <= largest][:most]
         for t, template in enumerate(self.stage.scene.templates):
             op = template.call.op
@@ -236,6 +245,4 @@ def _taken(value: Value, columns: list[int]) -> Value:
 
 
 def _joined(values: list[Value]) -> Value:
-    parts = [None if part[0] is None else np.concatenate(part, axis=-1) for part in zip(*values, strict=True)]
-    assert parts[0] is not None
-    return Value(*parts)
+    return Value(*(together(part) for part in zip(*values, strict=True)))  # pyright: ignore[reportArgumentType]

@@ -52,6 +52,12 @@ class Value(NamedTuple):
         )
 
 
+def together(parts: Sequence[Array | None]) -> Array | None:
+    """One part of several batches, one behind the other on the last axis."""
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present, axis=-1) if present else None
+
+
 @dataclass(frozen=True)
 class Parts:
     """Which parts numbers have."""
@@ -123,10 +129,9 @@ class Residues:
         return Value(times(a.p, b.p, P), q, None if a.r is None or b.r is None else a.r * b.r)
 
     def choose(self, which: Array, then: Value, otherwise: Value) -> Value:
-        parts = [
+        parts: list[Any] = [
             None if a is None or b is None else np.where(which, a, b) for a, b in zip(then, otherwise, strict=True)
         ]
-        assert parts[0] is not None
         return Value(*parts)
 
     def reduce(self, kind: str, x: Value, guard: Array) -> Value:

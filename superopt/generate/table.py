@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 
-from superopt.generate.residues import Array, Value
+from superopt.generate.residues import Array, Value, together
 from superopt.generate.stage import Signature, Stage
 from superopt.generate.term import Node, Term
 
@@ -34,6 +35,8 @@ class Table:
         """Fingerprints in all worlds, and whose they are."""
         self.first_keys: list[int] = []
         """Fingerprints in the first world."""
+        self.efforts: list[int] = []
+        """How many elements its term computes on the way, in the first world."""
         self.spellings: list[float] = []
         """How many graphs are known to compute the value."""
         self.signatures: list[Signature] = []
@@ -45,6 +48,11 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.terms)
+
+    def is_goal(self, number: int) -> bool:
+        """Whether it is a target, on which nothing is built."""
+        term = self.terms[number]
+        return isinstance(term, Node) and term.template in self.stage.scene.goals
 
     def signature_id(self, signature: Signature) -> int:
         if signature not in self._signature_ids:
@@ -72,9 +80,7 @@ class Table:
     def _joined(self, signature: int, world: int) -> Value:
         pieces = self._stores[(signature, world)]
         if len(pieces) > 1:
-            joined = Value(
-                *(None if parts[0] is None else np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))
-            )  # pyright: ignore[reportArgumentType]
+            joined = Value(*map(together, zip(*pieces, strict=True)))  # pyright: ignore[reportArgumentType]
             pieces[:] = [joined]
         return pieces[0]
 
@@ -95,6 +101,7 @@ class Table:
     ) -> None:
         """New values of one signature, with their numbers in every world."""
         start = self._width(signature)
+        elements = math.prod(self.signatures[signature][0])
         for world, value in enumerate(values):
             self._stores[(signature, world)].append(value)
         inputs, operators = [], []
@@ -105,17 +112,22 @@ class Table:
             self.terms.append(term)
             self._numbers[term] = number
             self.sizes.append(len(used))
+            self.efforts.append(elements + self.effort_of(term) if isinstance(term, Node) else 0)
             self.signature_of.append(signature)
             self.columns.append(start + k)
             self.keys[keys[k]] = number
             self.first_keys.append(first[k])
             self.spellings.append(spellings[k])
-            if isinstance(term, str) or term.template not in self.stage.scene.goals:
+            if not self.is_goal(number):
                 self.members[(len(used), signature)].append(number)  # targets stand on top, nothing is built on them
             operators.append([*used, *[NONE] * (self.most_ops - len(used))])
             inputs.append(self._inputs_of(term, leaf_bits))
         self.inputs = np.concatenate([self.inputs, np.asarray(inputs, np.uint64)])
         self.operators = np.concatenate([self.operators, np.asarray(operators, np.int32).reshape(-1, self.most_ops)])
+
+    def effort_of(self, term: Node) -> int:
+        """Elements that a term's operands compute."""
+        return sum(self.efforts[self._numbers[o]] for o in term.operands)
 
     def _width(self, signature: int) -> int:
         return sum(piece.p.shape[-1] for piece in self._stores[(signature, 0)])

@@ -83,6 +83,8 @@ def _overlapping(table: Table, level: int) -> dict[tuple[Group, ...], Array]:
     by_set: dict[frozenset[int], list[int]] = defaultdict(list)
     by_operator: dict[int, list[int]] = defaultdict(list)
     for number, used in enumerate(sets):
+        if table.is_goal(number):
+            sets[number] = used = frozenset()
         by_set[used].append(number)
         if len(used) < level - 1:
             for operator in used:

@@ -35,8 +35,8 @@ def scene(tmp_path: Path, text: str, max_ops: int) -> Scene:
     return load_recipe(str(path), REGISTRY, max_ops=max_ops).scenes[0]
 
 
-def enumerated(of: Scene, workers: int = 1, **settings: int) -> tuple[Enumeration, list[Pair]]:
-    run = Enumeration(Stage(of, REGISTRY, 0), of.max_ops, local(workers), **settings)
+def enumerated(of: Scene, workers: int = 1, memory: int = 1 << 30) -> tuple[Enumeration, list[Pair]]:
+    run = Enumeration(Stage(of, REGISTRY, 0), of.max_ops, local(workers), memory=memory)
     return run, list(run.run())
 
 
@@ -111,12 +111,11 @@ given = "x: [...b, n]  g: [n]"
 weights = "g"
 worlds = ["b=2 n=3", "b= n=4", "b=3,1 n=2", "b=1 n=5"]
 max-ops = 2
-ops = ["ReduceMean($, axes=[|b|])", "Mul($, $)", "Pow($, 2)", "Add($, 1e-5)", "Sqrt($)", "Div($, $)"]
+ops = ["ReduceMean($, axes=[|b|])", "Mul($, $)", "Add($, 1e-5)", "Sqrt($)", "Div($, $)"]
 targets = ["SimplifiedLayerNormalization($, $, axis=|b|, epsilon=1e-5)"]
 """
     of = scene(tmp_path, text, 2)
     _, pairs = enumerated(of)
     target = "SimplifiedLayerNormalization(x, g, axis=|b|, epsilon=1e-5)"
     spelled = {s for p in pairs if show(p.left[0], of.templates) == target for s in [show(p.right[0], of.templates)]}
-    root = "Sqrt(Add(ReduceMean(Pow(x, 2), axes=[|b|]), 1e-5))"
-    assert {f"Mul(g, Div(x, {root}))", f"Div(Mul(x, g), {root})"} & spelled
+    assert "Div(Mul(x, g), Sqrt(Add(ReduceMean(Mul(x, x), axes=[|b|]), 1e-5)))" in spelled

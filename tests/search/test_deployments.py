@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from superopt.cost.contest import Contest, Method
-from superopt.cost.result import Comparison, PairTiming
+from superopt.cost.result import Comparison, PairTiming, Verdict
 from superopt.cost.sitting import Bench
 from superopt.errors import CannotRun
 from superopt.ir.onnx import load, parse
@@ -26,7 +26,7 @@ from superopt.runtime.deployment import Deployment
 from superopt.runtime.recipe import python_code
 from superopt.runtime.target import cuda_state
 from superopt.search.choices import Contents, contents_of, options_for
-from superopt.search.deployments import WORTH, Deployed, Search, metadata_of, search_deployment
+from superopt.search.deployments import WORTH, Deployed, Search, Stand, metadata_of, search_deployment
 from superopt.search.sameness import Sameness, reversed_values
 from tests.cost.world import RUN, Model, Weather, World
 
@@ -68,7 +68,7 @@ class FakeStand:
 
 
 def searched(
-    stand: FakeStand, base: Deployment, contents: Contents = CONVOLUTIONS, seconds: float = 200.0, further: int = 0
+    stand: Stand, base: Deployment, contents: Contents = CONVOLUTIONS, seconds: float = 200.0, further: int = 0
 ) -> Deployed:
     return Search(stand, base, options_for(base, contents), seconds, further).run()
 
@@ -225,7 +225,7 @@ def test_winners_that_do_not_add_up_are_not_returned():
 class Told:
     """A stand that answers what it was told: verdict and speed-up of the options in which two deployments differ."""
 
-    def __init__(self, verdicts: dict[str, tuple[str, float]]) -> None:
+    def __init__(self, verdicts: dict[str, tuple[Verdict, float]]) -> None:
         self.verdicts = verdicts
 
     def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int) -> Comparison:
