@@ -46,8 +46,12 @@ def run_generate(arguments: argparse.Namespace, console: Console) -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     with Ledger(arguments.out / LEDGER) as ledger, _engine(arguments) as engine:
         for recipe in recipes:
-            counts, findings = _run(recipe, registry, ledger, settings, engine, arguments, console)
-            path = write(_provenance(recipe, arguments, counts), findings, arguments.out, registry)
+            counts: list[Counts] = []
+            findings: list[Finding] = []
+            try:
+                _run(recipe, registry, ledger, settings, engine, arguments, console, counts, findings)
+            finally:  # also when interrupted: the scenes that are done are written, the rest is in the ledger
+                path = write(_provenance(recipe, arguments, counts), findings, arguments.out, registry)
             _show(recipe, counts, console)
             print(f"{path}: {len(findings)} rules proved")
         export(ledger.entries(), arguments.out / LOG)
@@ -78,10 +82,9 @@ def _only(recipe: Recipe, scenes: list[str]) -> Recipe:
 
 def _run(
     recipe: Recipe, registry: Registry, ledger: Ledger, settings: Settings, engine: Engine,
-    arguments: argparse.Namespace, console: Console,
-) -> tuple[list[Counts], list[Finding]]:  # fmt: skip
-    counts: list[Counts] = []
-    findings: list[Finding] = []
+    arguments: argparse.Namespace, console: Console, counts: list[Counts], findings: list[Finding],
+) -> None:  # fmt: skip
+    """Adds to counts and findings, scene by scene."""
     with Live(console, arguments.quiet) as tell:
 
         def enumerating(p: Progress) -> None:
@@ -103,13 +106,11 @@ def _run(
             )
             tell(Stage(stage=f"{recipe.name}/{c.scene}: proving", detail=told))
 
-        spread = local(settings.workers)
-        for one, found in generate(
-            recipe, registry, ledger, settings, spread=spread, notices=Notices(enumerating, proving)
-        ):
+        told = Notices(enumerating, proving)
+        spread, pool = engine
+        for one, found in generate(recipe, registry, ledger, settings, spread=spread, pool=pool, notices=told):
             counts.append(one)
             findings += found
-    return counts, findings
 
 
 def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[Counts]) -> Provenance:

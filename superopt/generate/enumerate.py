@@ -28,6 +28,8 @@ MEMORY = 2 << 30
 CHAIN = 4
 """Levels beyond the last in which only operators with one operand are added, where there is a target."""
 MOST_IN_CHAINS = 200_000
+NO_VALUE = np.uint64(0)
+"""The fingerprint of what divides by zero."""
 ELEMENTS = 1 << 21
 """Numbers in one evaluation, about."""
 
@@ -80,11 +82,12 @@ def _keys(
         stop = min(start + step, count)
         part = [column[start:stop] for column in columns]
         key = np.zeros(stop - start, np.uint64)
+        table.stage.domain.undefined()
         for world in worlds:
             value = _value(table, applied, output, part, stop - start, world)
             with np.errstate(over="ignore"):
                 key = key * np.uint64(0x9E3779B97F4A7C15) + table.stage.fingerprint(value, world)
-        found[start:stop] = key
+        found[start:stop] = np.where(table.stage.domain.undefined(), NO_VALUE, key)
     return found
 
 
@@ -174,7 +177,8 @@ class Enumeration:
         found: dict[int, list[Found]] = {}
         for work, keys in zip(works, self._spread(works, self.worlds), strict=True):
             for key, graph in zip(keys.tolist(), self._decode(work, None), strict=True):
-                found.setdefault(key, []).append(graph)
+                if key != NO_VALUE:
+                    found.setdefault(key, []).append(graph)
         new: dict[int, Found] = {}
         for key, graphs in found.items():
             known = self.table.keys.get(key)
@@ -225,7 +229,7 @@ class Enumeration:
         met = pieces.meeting(known)
         graphs: list[Found] = []
         for work, keys in zip(works, pieces, strict=True):
-            wanted = among(keys, met)
+            wanted = among(keys, met) & (keys != NO_VALUE)
             if wanted.any():
                 graphs += self._decode(work, wanted)
         pieces.close()
@@ -245,6 +249,7 @@ class Enumeration:
             keys = _keys(self.table, applied, output, columns, len(members), self.worlds)
             for key, graph in zip(keys.tolist(), members, strict=True):
                 by_key.setdefault(key, []).append(graph)
+        by_key.pop(int(NO_VALUE), None)
         for key, members in by_key.items():
             known = self.table.keys.get(key)
             members.sort()

@@ -80,6 +80,8 @@ def generate(
     told = notices or Notices()
     with nullcontext(pool) if pool is not None else Workers(settings.workers, settings.folders, MEMORY) as asked:
         for scene in recipe.scenes:
+            if time.monotonic() > settings.deadline:
+                return
             counts = Counts(scene.name)
             found = _Scene(scene, registry, ledger, settings, counts, told, asked)
             pairs = found.enumerated(spread)

@@ -93,11 +93,26 @@ def raise_base(exponents: Array) -> Array:
     return result
 
 
+_quiet: Any = np.errstate(all="ignore")
+"""Real parts may overflow: they only decide what is larger."""
+
+
 class Residues:
     """Arithmetic on batches."""
 
     def __init__(self, parts: Parts, seed: int = 0) -> None:
         self.parts, self.seed = parts, seed
+        self._undefined: Array = np.zeros(1, bool)
+
+    def undefined(self) -> Array:
+        """Which of the batch divided by zero since this was last asked: they have no value."""
+        found, self._undefined = self._undefined, np.zeros(1, bool)
+        return found
+
+    def _watch(self, divisor: Array) -> None:
+        if not divisor.all():
+            zero = (divisor == 0).any(axis=tuple(range(divisor.ndim - 1))) if divisor.ndim else np.ones(1, bool)
+            self._undefined = self._undefined | zero
 
     def draw(self, shape: tuple[int, ...], random: np.random.Generator, place: float, *, truth: bool = False) -> Value:
         """Random numbers; `truth` for zeros and ones. `place` shifts the real ones, which are spread evenly, so that
@@ -120,10 +135,12 @@ class Residues:
     def whole(self, value: Array) -> Value:
         return self._same(np.asarray(value, dtype=np.int64))
 
+    @_quiet
     def add(self, a: Value, b: Value) -> Value:
         q = None if a.q is None or b.q is None else (a.q + b.q) % Q
         return Value(_below(a.p + b.p, P), q, None if a.r is None or b.r is None else a.r + b.r)
 
+    @_quiet
     def multiply(self, a: Value, b: Value) -> Value:
         q = None if a.q is None or b.q is None else times(a.q, b.q, Q)
         return Value(times(a.p, b.p, P), q, None if a.r is None or b.r is None else a.r * b.r)
@@ -134,6 +151,7 @@ class Residues:
         ]
         return Value(*parts)
 
+    @_quiet
     def reduce(self, kind: str, x: Value, guard: Array) -> Value:
         """Over the first axis, where the guard holds."""
         if kind == "sum":
@@ -157,6 +175,7 @@ class Residues:
             if function in ORDERED:
                 return self._ordered(function, arguments)
             if function == "reciprocal":
+                self._watch(x.p)
                 q = None if x.q is None else power(x.q, Q - 2, Q)
                 return Value(power(x.p, P - 2, P), q, None if x.r is None else 1.0 / x.r)
             if function == "sqrt":

@@ -102,6 +102,8 @@ class Table:
         """New values of one signature, with their numbers in every world."""
         start = self._width(signature)
         elements = math.prod(self.signatures[signature][0])
+        computed = any(isinstance(t, Node) and t.operands for t in terms)
+        constant = _is_constant(values) if computed else [False] * len(terms)
         for world, value in enumerate(values):
             self._stores[(signature, world)].append(value)
         inputs, operators = [], []
@@ -118,8 +120,8 @@ class Table:
             self.keys[keys[k]] = number
             self.first_keys.append(first[k])
             self.spellings.append(spellings[k])
-            if not self.is_goal(number):
-                self.members[(len(used), signature)].append(number)  # targets stand on top, nothing is built on them
+            if not self.is_goal(number) and not constant[k]:  # on targets, and on x − x, nothing is built
+                self.members[(len(used), signature)].append(number)
             operators.append([*used, *[NONE] * (self.most_ops - len(used))])
             inputs.append(self._inputs_of(term, leaf_bits))
         self.inputs = np.concatenate([self.inputs, np.asarray(inputs, np.uint64)])
@@ -150,3 +152,9 @@ class Table:
     def term(self, template: int, output: int, operands: Sequence[int]) -> Node:
         """A term over values of the table; operands of a commutative operator in the table's order."""
         return Node(template, tuple(self.terms[o] for o in operands), output)
+
+
+def _is_constant(values: Sequence[Value]) -> list[bool]:
+    """Which of the batch are one number in all places of all worlds, though they were computed from random ones."""
+    rows = [value.p.reshape(-1, value.p.shape[-1]) for value in values]
+    return (np.concatenate(rows) == rows[0][:1]).all(axis=0).tolist()
