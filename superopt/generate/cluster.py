@@ -6,6 +6,7 @@ work, so what comes out is what one process alone would find.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,13 @@ class Cluster:
 
     def __init__(self, address: str | None, folders: tuple[Path, ...] = ()) -> None:
         try:
-            import ray  # pyright: ignore[reportMissingImports]
+            import ray
         except ImportError:
             raise BadOption("--engine ray needs Ray: pip install 'superopt[ray]'") from None
         self.ray: Any = ray
         self._folders = folders
         try:
-            ray.init(address=address or "auto", ignore_reinit_error=True, log_to_driver=False, logging_level="ERROR")
+            ray.init(address=address or "auto", ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise CannotRun(f"no Ray cluster answers at {address or 'auto'}: {error}") from None
         self.cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
