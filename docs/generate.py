@@ -123,7 +123,9 @@ def cli_page() -> str:
         text = options_table(command) if command == "optimize" else options_line(command)
         return f"{mark['begin']}\n{text}\n\n{mark['end']}"
 
-    marks = r"(?P<begin><!-- options of (?P<command>[\w-]+), printed by docs/generate.py -->\n).*?(?P<end><!-- end -->\n)"
+    marks = (
+        r"(?P<begin><!-- options of (?P<command>[\w-]+), printed by docs/generate.py -->\n).*?(?P<end><!-- end -->\n)"
+    )
     page, count = re.subn(marks, printed, (FOLDER / "cli.md").read_text(), flags=re.DOTALL)
     having = [command for command in commands() if options(command)]
     if count != len(having):

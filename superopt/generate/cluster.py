@@ -35,7 +35,9 @@ class Cluster:
         self.ray: Any = ray
         self._folders = folders
         try:
-            ray.init(address=address or "auto", ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(
+                address=address or "auto", ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR
+            )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise CannotRun(f"no Ray cluster answers at {address or 'auto'}: {error}") from None
         self.cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
