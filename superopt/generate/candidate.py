@@ -20,6 +20,16 @@ def directions(pair: Pair, scene: Scene) -> Iterator[Pair]:
             yield Pair(left, right)
 
 
+def first_of_its_names(pair: Pair, scene: Scene) -> bool:
+    """Whether of inputs that are alike it reads the first ones: one that reads others is another one renamed."""
+    used = set(leaves(*pair.left, *pair.right))
+    alike: dict[tuple[str, bool], list[bool]] = {}
+    for given in scene.given:
+        shape = str(given).partition(":")[2]
+        alike.setdefault((shape, given.name in scene.weights), []).append(given.name in used)
+    return all(reads == sorted(reads, reverse=True) for reads in alike.values())
+
+
 def to_rule(pair: Pair, scene: Scene, name: str, *, origin: str = "generated") -> Rule:
     """The pair's left side as the pattern, its right side in its place."""
     used = set(leaves(*pair.left, *pair.right))

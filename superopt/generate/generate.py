@@ -11,7 +11,7 @@ from pathlib import Path
 
 from superopt.generate.abstract import Abstraction
 from superopt.generate.answering import MEMORY, Workers
-from superopt.generate.candidate import directions, to_rule
+from superopt.generate.candidate import directions, first_of_its_names, to_rule
 from superopt.generate.enumerate import Enumeration, Progress, Spread, alone
 from superopt.generate.ledger import Ledger
 from superopt.generate.proving import Pool, Settled, settle
@@ -120,6 +120,8 @@ class _Scene:
         abstraction = Abstraction(self.stage, self.registry)
         originals: dict[Pair, list[Pair]] = {}
         for pair in pairs:
+            if not first_of_its_names(pair, self.stage.scene):
+                continue
             kept = originals.setdefault(abstraction.general(pair), [])
             if len(kept) < ORIGINALS:
                 kept.append(pair)

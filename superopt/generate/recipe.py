@@ -37,6 +37,8 @@ from superopt.rewrite.text import parse_call, parse_given
 
 FOLDER = Path(__file__).with_name("recipes")
 FEWEST_WORLDS = 4
+MOST = 64
+"""The largest size in a world: small ones tell graphs apart as well."""
 _OUTPUTS = re.compile(r"(.*?)(?:\s*->\s*(\d+))?\Z", re.DOTALL)
 
 World = Mapping[str, "int | tuple[int, ...]"]
@@ -103,9 +105,11 @@ def _scene(
 ) -> Scene:  # fmt: skip
     name = str(read.get("name", "scene"))
     where = f"{path}: scene {name}"
-    for key in ("given", "ops", "worlds"):
+    for key, kind in (("given", str), ("ops", list), ("worlds", list)):
         if key not in read:
             raise BadInput(f"{where}: `{key}` is missing")
+        if not isinstance(read[key], kind) or (kind is list and not all(isinstance(t, str) for t in read[key])):
+            raise BadInput(f"{where}: `{key}` must be {'a text' if kind is str else 'a list of texts'}")
     declared = parse_given(read["given"], where)
     given = tuple(g for g in declared if g.kind != "int")
     whole_numbers = tuple(g for g in declared if g.kind == "int")
@@ -132,6 +136,8 @@ def _world(text: str, given: tuple[Given, ...], where: str) -> World:
             numbers = tuple(int(n) for n in value.split(",") if n)
         except ValueError:
             raise BadInput(f"{where}: expected NAME=NUMBER in a world, found {part!r}") from None
+        if not all(0 <= n <= MOST for n in numbers) or (name not in blocks and len(numbers) != 1):
+            raise BadInput(f"{where}: expected a number from 0 to {MOST} in a world, found {part!r}")
         world[name] = numbers if name in blocks else numbers[0]
     for block in blocks:
         if block not in world:

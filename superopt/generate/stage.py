@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -85,6 +86,9 @@ class Stage:
                     shape.append(int(evaluate_size(dim, names)))
                 except KeyError as name:
                     raise BadInput(f"scene {self.scene.name}: {given}: no world says what {name} is") from None
+        if any(n < 1 for n in shape) or math.prod(shape) > MOST_ELEMENTS:
+            told = f"sizes start at 1, and an input has at most {MOST_ELEMENTS} elements"
+            raise BadInput(f"scene {self.scene.name}: {given} is {shape} in a world: {told}")
         return tuple(shape)
 
     def apply(self, template: int, operands: tuple[Signature, ...]) -> list[Applied] | None:

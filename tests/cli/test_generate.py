@@ -64,6 +64,35 @@ def test_what_is_not_there_is_named(
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = [", "Invalid"),
+        ("given = 5", "`given` must be a text"),
+        ('worlds = ["m=1", "m=2", "m=3", "k=4"]', "no world says what 'm' is"),
+        ('worlds = ["m=1", "m=2", "m=3", "m=999999999999"]', "expected a number from 0 to"),
+        ('worlds = ["m=1", "m=2", "m=3", "m=0"]', "sizes start at 1"),
+        ('worlds = ["m=1"]', "at least 4"),
+        ('ops = ["Nope($)"]', "no operator Nope"),
+        ('ops = ["Relu($"]', "expected"),
+    ],
+)
+def test_a_bad_recipe_is_one_line(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fields = {
+        "given": 'given = "x: [m]"',
+        "worlds": 'worlds = ["m=1", "m=2", "m=3", "m=4"]',
+        "ops": 'ops = ["Relu($)"]',
+    }
+    fields[text.partition(" ")[0]] = text
+    path = tmp_path / "bad.toml"
+    path.write_text("\n".join(["[[scene]]", *fields.values(), ""]))
+    assert main(["generate-rules", "--recipe", str(path), "--out", str(tmp_path), "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) <= 4
+
+
+@pytest.mark.unit
 def test_recipes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate-rules", "--list"]) == 0
     listed = capsys.readouterr().out

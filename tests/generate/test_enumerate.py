@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import specs
-from superopt.generate.candidate import directions, to_rule
+from superopt.generate.candidate import directions, first_of_its_names, to_rule
 from superopt.generate.enumerate import Enumeration
 from superopt.generate.keys import Keys
 from superopt.generate.local import local
@@ -74,6 +74,15 @@ def test_the_number_of_processes_and_the_memory_change_nothing(tmp_path: Path, m
         again, others = enumerated(of, workers, memory=memory)
         assert others == pairs
         assert again.progress.graphs == first.progress.graphs
+
+
+@pytest.mark.unit
+def test_of_pairs_that_differ_by_names_one_is_looked_at(tmp_path: Path) -> None:
+    of = scene(tmp_path, MATRICES.replace("x: [m, k]", "x: [m, k]  y: [m, k]"), 2)
+    _, pairs = enumerated(of)
+    looked_at = told([p for p in pairs if first_of_its_names(p, of)], of)
+    assert "Relu(x) = Relu(Relu(x))" in looked_at
+    assert "Relu(y) = Relu(Relu(y))" in told(pairs, of) - looked_at
 
 
 @pytest.mark.unit
