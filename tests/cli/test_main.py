@@ -203,7 +203,8 @@ def test_a_limit_keeps_the_original_and_exits_with_3(tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize("stage", ["loading", "timing"])
 def test_an_interrupt_ends_cleanly(model: Path, tmp_path: Path, number: signal.Signals, stage: str) -> None:
     # A shell that starts this test in the background makes it ignore interrupts, and so its children.
-    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from superopt.cli import entry; entry()"
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heard}; from superopt.cli import entry; entry()"
     command = [sys.executable, "-c", code, "optimize", model, "-o", tmp_path / "o.onnx", *QUICK[:4], "--budget", "60"]
     with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
