@@ -16,7 +16,6 @@ from superopt.generate.recipe import Scene
 from superopt.generate.stage import Signature, Stage
 from superopt.generate.term import Node, Pair, Term, leaves, subterms
 from superopt.generate.term import replace as replace_terms
-from superopt.ops.registry import Registry
 from superopt.rewrite.expression import Binary, Expression, Literal, Name
 from superopt.rewrite.rule import Given
 
@@ -24,8 +23,8 @@ from superopt.rewrite.rule import Given
 class Abstraction:
     """Pairs made general, and the scene with the inputs they need."""
 
-    def __init__(self, stage: Stage, registry: Registry) -> None:
-        self.stage, self.registry = stage, registry
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
         self._signatures: dict[Term, Signature] = {**stage.leaves}
         self._sizes = list(_expressions(stage))
         self._shapes: dict[Signature, tuple[Expression, ...] | None] = {}
@@ -48,9 +47,7 @@ class Abstraction:
                 return pair
             taken.add(name)
             by[term] = name
-        if not by:
-            return pair
-        return Pair(tuple(replace_terms(t, by) for t in pair.left), tuple(replace_terms(t, by) for t in pair.right))
+        return replace_all(pair, by) if by else pair
 
     def _common(self, pair: Pair) -> list[Term]:
         """Operators' results that occur on both sides, those inside another one left out."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from superopt.generate.residues import EXPONENTIAL, ORDERED, Array, Parts, Residues, Value
-from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
+from superopt.ops.condition import Condition
 from superopt.ops.element import Access, Add, Call, Choose, Element, Multiply, Number, Reduce, Select, Size
 from superopt.ops.evaluate import Unsupported
 from superopt.ops.formula import Tensor
 from superopt.ops.index import Index, Poly, Symbol, symbol
+from superopt.ops.places import Places
 
 
 def at_place(tensor: Tensor) -> Element:
@@ -23,6 +24,10 @@ def at_place(tensor: Tensor) -> Element:
 @dataclass
 class Plan:
     """What indices and conditions of one formula come to, by the identity of their expressions."""
+
+    def __reduce__(self) -> tuple[type[Plan], tuple[()]]:
+        """In another process objects have other identities: there a plan starts empty."""
+        return (Plan, ())
 
     numbers: dict[int, Array] = field(default_factory=dict[int, Array])
     places: dict[int, tuple[Array, ...]] = field(default_factory=dict[int, tuple[Array, ...]])
@@ -42,13 +47,13 @@ def evaluate(
     return value.map(lambda part: np.ascontiguousarray(np.broadcast_to(part, (*shape, count))))
 
 
-class _Run:
+class _Run(Places):
     """Every bound variable adds an axis in front. A condition on indices has no batch axis; values do."""
 
     def __init__(self, inputs: Mapping[str, Value], domain: Residues, rank: int, plan: Plan) -> None:
+        super().__init__()
         self.inputs, self.domain, self.rank, self.plan = inputs, domain, rank, plan
         self.depth = 0
-        self.variables: dict[Symbol, Array] = {}
 
     def element(self, e: Element) -> Value:
         domain = self.domain
@@ -104,38 +109,13 @@ class _Run:
         if not isinstance(index, Poly):
             return np.asarray(index)
         if id(index) not in self.plan.numbers:
-            self.plan.numbers[id(index)] = self._polynomial(index)
+            self.plan.numbers[id(index)] = super().index(index)
         return self.plan.numbers[id(index)]
-
-    def _polynomial(self, index: Poly) -> Array:
-        total: Array = np.asarray(0)
-        for monomial, c in index.terms.items():
-            term: Array = np.asarray(c)
-            for atom in monomial:
-                if isinstance(atom, Symbol):
-                    term = term * self.variables[atom]
-                else:
-                    term = term * (self.index(atom.number) // self.index(atom.divisor))
-            total = total + term
-        return total
 
     def condition(self, condition: Condition) -> Array:
         if id(condition) not in self.plan.numbers:
-            self.plan.numbers[id(condition)] = self._condition(condition)
+            self.plan.numbers[id(condition)] = super().condition(condition)
         return self.plan.numbers[id(condition)]
-
-    def _condition(self, condition: Condition) -> Array:
-        if isinstance(condition, AtLeastZero):
-            return self.index(condition.index) >= 0
-        if isinstance(condition, Zero):
-            return self.index(condition.index) == 0
-        if isinstance(condition, Not):
-            return ~self.condition(condition.of)
-        assert isinstance(condition, Both)
-        holds = self.condition(condition.parts[0])
-        for part in condition.parts[1:]:
-            holds = holds & self.condition(part)
-        return holds
 
 
 def parts_needed(element: Element) -> Parts:

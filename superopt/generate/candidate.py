@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from superopt.generate.recipe import Scene
-from superopt.generate.term import Node, Pair, Term, leaves, operators
+from superopt.generate.term import Node, Pair, Term, leaves, operators, subterms
 from superopt.generate.worth import cost
 from superopt.rewrite.expression import names_in
 from superopt.rewrite.rule import Block, Rule, Step
@@ -33,7 +33,7 @@ def first_of_its_names(pair: Pair, scene: Scene) -> bool:
 def to_rule(pair: Pair, scene: Scene, name: str, *, origin: str = "generated") -> Rule:
     """The pair's left side as the pattern, its right side in its place."""
     used = set(leaves(*pair.left, *pair.right))
-    mentioned = _mentioned(pair, scene)
+    mentioned = {n for t, _ in operators(*pair.left, *pair.right) for n in scene.templates[t].mentions}
     given = tuple(g for g in (*scene.given, *scene.whole) if g.name in used or g.name in mentioned)
     taken = used | {n for g in given for d in g.dims for n in (names_in(d) if not isinstance(d, Block) else {d.name})}
     result = next(n for n in ("y", "z", "r", "out", "result") if not any(t.startswith(n) for t in taken))
@@ -41,12 +41,6 @@ def to_rule(pair: Pair, scene: Scene, name: str, *, origin: str = "generated") -
     left = tuple(steps(pair.left, scene, results, taken, pattern=True))
     right = tuple(steps(pair.right, scene, results, taken, pattern=False))
     return Rule(name, "", given, (), left, right, origin=origin)
-
-
-def _mentioned(pair: Pair, scene: Scene) -> set[str]:
-    """Names in attributes."""
-    calls = (scene.templates[t].call for t, _ in operators(*pair.left, *pair.right))
-    return {name for call in calls for _, value in call.arguments for name in names_in(value)}
 
 
 def steps(
@@ -57,7 +51,7 @@ def steps(
     wanted = dict(zip(terms, results, strict=True))
     letter = "t" if pattern else "u"
     fresh = (f"{letter}{k}" for k in range(1, 1000) if f"{letter}{k}" not in set(taken))
-    read = {o for t in _all(terms) if isinstance(t, Node) for o in t.operands} | set(terms)
+    read = {o for t in subterms(*terms) if isinstance(t, Node) for o in t.operands} | set(terms)
     done: set[tuple[int, tuple[Term, ...]]] = set()
 
     def visit(term: Term) -> Iterator[Step]:
@@ -86,15 +80,3 @@ def steps(
         yield from visit(term)
         if isinstance(term, str):
             yield Step((wanted[term],), term)
-
-
-def _all(terms: Sequence[Term]) -> list[Term]:
-    found: dict[Term, None] = {}
-    waiting = list(terms)
-    while waiting:
-        term = waiting.pop()
-        if term not in found:
-            found[term] = None
-            if isinstance(term, Node):
-                waiting += term.operands
-    return list(found)

@@ -81,12 +81,8 @@ def _keys(
     for start in range(0, count, step):
         stop = min(start + step, count)
         part = [column[start:stop] for column in columns]
-        key = np.zeros(stop - start, np.uint64)
         table.stage.domain.undefined()
-        for world in worlds:
-            value = _value(table, applied, output, part, stop - start, world)
-            with np.errstate(over="ignore"):
-                key = key * np.uint64(0x9E3779B97F4A7C15) + table.stage.fingerprint(value, world)
+        key = table.stage.key((w, _value(table, applied, output, part, stop - start, w)) for w in worlds)
         found[start:stop] = np.where(table.stage.domain.undefined(), NO_VALUE, key)
     return found
 
@@ -134,19 +130,8 @@ class Enumeration:
         for given in self.stage.scene.given:
             signature = self.table.signature_id(self.stage.leaves[given.name])
             values = [self.stage.draw(given.name, world) for world in self.worlds]
-            key, first = self._key_of(values)
-            self.table.add([given.name], signature, values, [key], [first], [1.0])
-
-    def _key_of(self, values: list[Value]) -> tuple[int, int]:
-        key = np.zeros(1, np.uint64)
-        first = 0
-        for world, value in enumerate(values):
-            with np.errstate(over="ignore"):
-                own = self.stage.fingerprint(value, world)
-                key = key * np.uint64(0x9E3779B97F4A7C15) + own
-            if world == 0:
-                first = int(own[0])
-        return int(key[0]), first
+            key, first = self.stage.key(enumerate(values)), self.stage.fingerprint(values[0], 0)
+            self.table.add([given.name], signature, values, key.tolist(), first.tolist(), [1.0])
 
     def run(self) -> Iterator[Pair]:
         """Every pair of graphs that are equal in all worlds: the smaller one first."""

@@ -11,14 +11,12 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from superopt.generate.application import Application, shape_of, sizes
 from superopt.generate.recipe import Scene
 from superopt.generate.term import Term, operators
-from superopt.ops.evaluate import Unsupported, sized
-from superopt.ops.formula import Illegal, NotCovered
 from superopt.ops.registry import Registry
-from superopt.rewrite.expression import Name, evaluate, names_in
-from superopt.rewrite.program import find, numbers
-from superopt.rewrite.rule import Block, Call, Given, Number
+from superopt.rewrite.expression import Name, names_in
+from superopt.rewrite.rule import Block, Given
 
 Shape: TypeAlias = "tuple[tuple[int, ...], ...]"
 """In each world."""
@@ -31,8 +29,9 @@ class Shapes:
     """Shapes by number, so that they are quick to compare."""
 
     def __init__(self, scene: Scene, registry: Registry) -> None:
-        self._scene, self._registry = scene, registry
-        self._names = [_names(world) for world in scene.worlds]
+        self._scene = scene
+        self._application = Application(scene, registry)
+        self._names = self._application.worlds
         self._numbers: dict[Shape, int] = {}
         self._shapes: list[Shape] = []
         self._leaves = {g.name: self._declared(g) for g in scene.given}
@@ -59,33 +58,22 @@ class Shapes:
     def _declared(self, given: Given) -> int | None:
         if given.kind not in ("tensor", "bool"):
             return None
-        return self._number(tuple(_declared(given, names) for names in self._names))
+        return self._number(tuple(shape_of(given, names) for names in self._names))
 
     def _infer(self, template: int, operands: tuple[int, ...]) -> tuple[int, ...] | None:
         each: list[list[tuple[int, ...]]] = []
-        wanted = self._scene.templates[template]
-        for world, names in enumerate(self._names):
-            given = iter([self._shapes[o][world] for o in operands])
-            inputs: list[Any] = []
-            for operand in wanted.call.operands:
-                if isinstance(operand, Call):
-                    return None
-                if isinstance(operand, Number):
-                    inputs.append(numbers(operand, names))
-                else:
-                    inputs.append(None if operand is None else sized(next(given), operand))
-            try:
-                arguments = {name: evaluate(value, names) for name, value in wanted.call.arguments}
-                results = find(wanted.call, self._registry).apply(inputs, arguments, wanted.outputs)
-            except (Illegal, NotCovered, Unsupported, ZeroDivisionError):
+        for world in range(len(self._names)):
+            shapes = tuple(self._shapes[o][world] for o in operands)
+            results = self._application.results(template, shapes, world)
+            if results is None:
                 return None
-            each.append([tuple(int(n) for n in r.shape) for r in results])  # pyright: ignore[reportArgumentType]
+            each.append([sizes(r) for r in results])
         return tuple(self._number(shape) for shape in zip(*each, strict=True))
 
     def fit(self, names: Iterable[str], terms: Iterable[Term]) -> Callable[[tuple[int | None, ...]], bool]:
         """Whether terms of these shapes may stand for these leaves of a pair."""
         templates = {t for t, _ in operators(*terms)}
-        fixed = {n for t in templates for n in _mentioned(self._scene.templates[t].call)}
+        fixed = {n for t in templates for n in self._scene.templates[t].mentions}
         leaves = [self._scene.leaf(name) for name in names]
         known: dict[tuple[int | None, ...], bool] = {}
 
@@ -98,28 +86,6 @@ class Shapes:
             return known[shapes]
 
         return fits
-
-
-def _names(world: Mapping[str, int | tuple[int, ...]]) -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    for name, value in world.items():
-        names[name] = list(value) if isinstance(value, tuple) else value
-        if isinstance(value, tuple):
-            names[f"|{name}|"] = len(value)
-    return names
-
-
-def _declared(given: Given, names: Mapping[str, Any]) -> tuple[int, ...]:
-    shape: list[int] = []
-    for dim in given.dims:
-        shape += names[dim.name] if isinstance(dim, Block) else [int(evaluate(dim, names))]
-    return tuple(shape)
-
-
-def _mentioned(call: Call) -> set[str]:
-    expressions = [value for _, value in call.arguments]
-    expressions += [o.expression for o in call.operands if isinstance(o, Number)]
-    return {name.strip("|") for e in expressions for name in names_in(e)}
 
 
 def _fits(leaves: list[Given], shapes: list[tuple[int, ...]], world: Mapping[str, Any], fixed: set[str]) -> bool:
@@ -149,7 +115,7 @@ def _solvable(leaves: list[Given], shapes: list[tuple[int, ...]], names: dict[st
         return False
     largest = max((n for shape in shapes for n in shape), default=0)
     for values in itertools.product(range(1, largest + 1), repeat=len(left)):
-        sizes = {**names, **dict(zip(left, values, strict=True))}
-        if all(_declared(leaf, sizes) == shape for leaf, shape in zip(leaves, shapes, strict=True)):
+        chosen = {**names, **dict(zip(left, values, strict=True))}
+        if all(shape_of(leaf, chosen) == shape for leaf, shape in zip(leaves, shapes, strict=True)):
             return True
     return False

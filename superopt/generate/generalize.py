@@ -157,12 +157,7 @@ class _Widener:
         return rule
 
 
-def directions(rule: Rule) -> list[Rule]:
-    """The ways in which an equation can be used: from left to right, from right to left, both or none."""
-    return [r for r in (rule, replace(rule, left=rule.right, right=rule.left, proof=None)) if _can_be_used(r)]
-
-
-def _can_be_used(rule: Rule) -> bool:
+def can_be_used(rule: Rule) -> bool:
     """Whether the pattern is one, and determines all that the right side needs."""
     if not any(isinstance(s.value, Call) and s.value.op != "Identity" for s in rule.left):
         return False

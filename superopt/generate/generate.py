@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from superopt.generate.abstract import Abstraction
 from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.candidate import directions, first_of_its_names, to_rule
 from superopt.generate.enumerate import Enumeration, Progress, Spread, alone
+from superopt.generate.generalize import can_be_used
 from superopt.generate.ledger import Ledger
 from superopt.generate.proving import Pool, Settled, settle
 from superopt.generate.prune import Pruned, Pruner
@@ -117,7 +117,7 @@ class _Scene:
 
     def proved(self, pairs: Iterable[Pair]) -> Iterator[Finding]:
         started = time.monotonic()
-        abstraction = Abstraction(self.stage, self.registry)
+        abstraction = Abstraction(self.stage)
         originals: dict[Pair, list[Pair]] = {}
         for pair in pairs:
             if not first_of_its_names(pair, self.stage.scene):
@@ -150,12 +150,15 @@ class _Scene:
         self, chosen: list[Pair], scene: Scene, pruner: Pruner
     ) -> Iterator[tuple[Pair, list[tuple[Pair, Finding]]]]:
         """Each pair with the rules that came of it, in either direction."""
-        ways = [(pair, way) for pair in chosen for way in directions(pair, scene)]
-        # One law has one spelling, so that scenes which share it ask for its proof once.
-        rules = [respelled(to_rule(way, scene, f"candidate-{k}")) for k, (_, way) in enumerate(ways)]
         found: dict[Pair, list[tuple[Pair, Finding]]] = {pair: [] for pair in chosen}
-        verdicts = self._verdicts(rules)
-        for (pair, way), settled in zip(ways, verdicts, strict=True):
+        # One law has one spelling, so that scenes which share it ask for its proof once.
+        spelled = [
+            (pair, way, respelled(to_rule(way, scene, "candidate")))
+            for pair in chosen
+            for way in directions(pair, scene)
+        ]
+        asked = [(pair, way, rule) for pair, way, rule in spelled if can_be_used(rule)]
+        for (pair, way, _), settled in zip(asked, self._verdicts([rule for _, _, rule in asked]), strict=True):
             self._count(settled)
             if settled.rule is not None:
                 found[pair].append((way, Finding(respelled(settled.rule), scene.name, pruner.is_macro(pair))))
@@ -166,7 +169,6 @@ class _Scene:
         return settle(rules, settings.folders, self.ledger, seconds=settings.seconds, pool=self.pool)
 
     def _count(self, settled: Settled) -> None:
-        counted = Counter([settled.status])
-        self.counts.proved += counted["proved"]
-        self.counts.refuted += counted["refuted"]
-        self.counts.unknown += counted["unknown"]
+        self.counts.proved += settled.status == "proved"
+        self.counts.refuted += settled.status == "refuted"
+        self.counts.unknown += settled.status == "unknown"

@@ -133,11 +133,7 @@ class _Peeler:
         return value.map(stretch)
 
     def _keys(self, batch: Batch) -> list[int]:
-        key = np.zeros(batch[0].p.shape[-1], np.uint64)
-        for world, value in enumerate(batch):
-            with np.errstate(over="ignore"):
-                key = key * np.uint64(0x9E3779B97F4A7C15) + self.stage.fingerprint(value, world)
-        return key.tolist()
+        return self.stage.key(enumerate(batch)).tolist()
 
     def spellings(self, target: int) -> Iterator[Pair]:
         goal = self.table.terms[target]
@@ -174,7 +170,7 @@ class _Peeler:
         numbers = [n for n in self.operands if self.table.sizes[n] <= largest][:most]
         for t, template in enumerate(self.stage.scene.templates):
             op = template.call.op
-            if op not in _FIRST_KNOWN or t in self.stage.scene.goals or template.outputs > 1:
+            if template.call.domain or op not in _FIRST_KNOWN or t in self.stage.scene.goals or template.outputs > 1:
                 continue
             if template.slots == 1 and template.numbers:
                 first = isinstance(template.call.operands[0], Number)

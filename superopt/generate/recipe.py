@@ -13,6 +13,7 @@ ops = [
     "Concat($, $, axis={0|1})",                              one operator for each choice
     "Split($, split=[n, n], axis=1) -> 2",
     "Mul($, 0.5)",
+    "Conv($, %)",                                            % stands for weights, and what is computed of them
 ]
 targets = ["Gelu($)"]                                       operators whose spellings are looked for
 """
@@ -152,10 +153,12 @@ def _templates(text: str, where: str, registry: Registry) -> Iterator[Template]:
     body, outputs = found.groups()
     for chosen in _choices(body):
         slots = itertools.count()
-        call = parse_call(re.sub(r"\$", lambda _, slots=slots: f"s{next(slots)}", chosen), where)
+        kinds = re.findall(r"[$%]", chosen)
+        call = parse_call(re.sub(r"[$%]", lambda _, slots=slots: f"s{next(slots)}", chosen), where)
         operator = find(call, registry)
         two = [o for o in call.operands if o is not None] == ["s0", "s1"]
-        yield Template(call, int(outputs or 1), operator.commutative and two)
+        weights = frozenset(k for k, kind in enumerate(kinds) if kind == "%")
+        yield Template(call, int(outputs or 1), operator.commutative and two and not weights, weights)
 
 
 def _choices(text: str) -> Iterator[str]:

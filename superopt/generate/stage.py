@@ -5,26 +5,22 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from superopt.errors import BadInput
+from superopt.generate.application import Application, Shape, shape_of, sizes
 from superopt.generate.batch import Plan, at_place, evaluate, parts_needed
-from superopt.generate.recipe import Scene, World
+from superopt.generate.recipe import Scene
 from superopt.generate.residues import Array, Parts, Residues, Value
-from superopt.generate.term import Template
-from superopt.ops.element import Access, Element, lift
-from superopt.ops.evaluate import Unsupported
-from superopt.ops.formula import Illegal, NotCovered, Tensor
+from superopt.ops.element import Element, lift
+from superopt.ops.formula import Tensor
 from superopt.ops.registry import Registry
-from superopt.rewrite.expression import evaluate as evaluate_size
-from superopt.rewrite.program import find, numbers
-from superopt.rewrite.rule import Block, Call, Given, Number
+from superopt.rewrite.rule import Given
 
-Shape: TypeAlias = tuple[int, ...]
 Signature: TypeAlias = tuple[Shape, ...]
 """A value's shape in each world."""
 
@@ -47,7 +43,7 @@ class Applied:
         return self._elements[output]
 
     def shape(self, output: int) -> Shape:
-        return tuple(int(n) for n in self.results[output].shape)  # pyright: ignore[reportArgumentType]
+        return sizes(self.results[output])
 
 
 class Stage:
@@ -55,41 +51,23 @@ class Stage:
 
     def __init__(self, scene: Scene, registry: Registry, seed: int) -> None:
         self.scene, self.registry, self.seed = scene, registry, seed
-        self._operators = [find(t.call, registry) for t in scene.templates]
-        self._names = [_names(world) for world in scene.worlds]
-        self._arguments = [[self._filled(t, names) for names in self._names] for t in scene.templates]
+        self._application = Application(scene, registry)
         self._applied: dict[tuple[int, tuple[Signature, ...]], list[Applied] | None] = {}
         self._weights: dict[tuple[int, Shape, int], Array] = {}
         self.leaves: dict[str, Signature] = {g.name: self._signature(g) for g in scene.given}
         self.parts = self._parts()
         self.domain = Residues(self.parts, seed)
 
-    def _filled(self, template: Template, names: dict[str, Any]) -> dict[str, Any] | None:
-        """The attributes in one world; None where they make no sense there."""
-        try:
-            return {name: evaluate_size(value, names) for name, value in template.call.arguments}
-        except KeyError as name:
-            raise BadInput(f"scene {self.scene.name}: `{template.text}`: no world says what {name} is") from None
-        except ZeroDivisionError:
-            return None
-
     def _signature(self, given: Given) -> Signature:
-        return tuple(self._leaf_shape(given, names) for names in self._names)
-
-    def _leaf_shape(self, given: Given, names: dict[str, Any]) -> Shape:
-        shape: list[int] = []
-        for dim in given.dims:
-            if isinstance(dim, Block):
-                shape += names[dim.name]
-            else:
-                try:
-                    shape.append(int(evaluate_size(dim, names)))
-                except KeyError as name:
-                    raise BadInput(f"scene {self.scene.name}: {given}: no world says what {name} is") from None
-        if any(n < 1 for n in shape) or math.prod(shape) > MOST_ELEMENTS:
-            told = f"sizes start at 1, and an input has at most {MOST_ELEMENTS} elements"
-            raise BadInput(f"scene {self.scene.name}: {given} is {shape} in a world: {told}")
-        return tuple(shape)
+        try:
+            found = tuple(shape_of(given, names) for names in self._application.worlds)
+        except KeyError as name:
+            raise BadInput(f"scene {self.scene.name}: {given}: no world says what {name} is") from None
+        for shape in found:
+            if any(n < 1 for n in shape) or math.prod(shape) > MOST_ELEMENTS:
+                told = f"sizes start at 1, and an input has at most {MOST_ELEMENTS} elements"
+                raise BadInput(f"scene {self.scene.name}: {given} is {list(shape)} in a world: {told}")
+        return found
 
     def apply(self, template: int, operands: tuple[Signature, ...]) -> list[Applied] | None:
         """The formulas' results in every world; None where the operands do not fit in some world."""
@@ -100,38 +78,12 @@ class Stage:
 
     def _apply(self, template: int, operands: tuple[Signature, ...]) -> list[Applied] | None:
         found: list[Applied] = []
-        for world in range(len(self._names)):
-            results = self._in_world(template, tuple(s[world] for s in operands), world)
-            if results is None:
+        for world in range(len(self.scene.worlds)):
+            results = self._application.results(template, tuple(s[world] for s in operands), world)
+            if results is None or not all(0 < math.prod(sizes(r)) <= MOST_ELEMENTS for r in results):
                 return None
             found.append(Applied(results))
         return found
-
-    def _in_world(self, template: int, shapes: tuple[Shape, ...], world: int) -> tuple[Tensor, ...] | None:
-        spelled = self.scene.templates[template]
-        arguments = self._arguments[template][world]
-        if arguments is None:
-            return None
-        given = iter(range(len(shapes)))
-        tensors = [self._operand(o, shapes, given, world) for o in spelled.call.operands]
-        try:
-            results = self._operators[template].apply(tensors, arguments, spelled.outputs)
-            sizes = [np.prod([int(n) for n in r.shape], dtype=np.int64) for r in results]  # pyright: ignore[reportArgumentType]
-        except (Illegal, NotCovered, ZeroDivisionError, Unsupported):
-            return None
-        return results if all(0 < n <= MOST_ELEMENTS for n in sizes) else None
-
-    def _operand(
-        self, operand: str | Number | Call | None, shapes: tuple[Shape, ...], given: Any, world: int
-    ) -> Tensor | None:
-        if operand is None:
-            return None
-        if isinstance(operand, Number):
-            return numbers(operand, self._names[world])
-        if isinstance(operand, Call):
-            raise BadInput(f"scene {self.scene.name}: operators are not nested in a recipe: `{operand}`")
-        k = next(given)
-        return Tensor(shapes[k], lambda *i: Access(f"s{k}", i))
 
     def signature(self, applied: Sequence[Applied], output: int) -> Signature:
         return tuple(a.shape(output) for a in applied)
@@ -146,6 +98,14 @@ class Stage:
     def number(self, value: Any) -> Value:
         """A number of a rule, such as 1/sqrt(2), where no input takes part."""
         return evaluate(lift(value), (), {}, self.domain, 1, Plan())
+
+    def key(self, values: Iterable[tuple[int, Value]]) -> Array:
+        """One fingerprint for each of the batch, over its values in several worlds."""
+        key = np.zeros(1, np.uint64)
+        with np.errstate(over="ignore"):
+            for world, value in values:
+                key = key * np.uint64(0x9E3779B97F4A7C15) + self.fingerprint(value, world)
+        return key
 
     def fingerprint(self, value: Value, world: int) -> Array:
         """64 bits for each of the batch: a random sum of its elements' residues."""
@@ -174,7 +134,7 @@ class Stage:
         digest = hashlib.sha256(f"{self.seed}:{self.scene.name}:{name}:{world}".encode()).digest()
         random = np.random.default_rng(int.from_bytes(digest[:8], "big"))
         shape = (*self.leaves[name][world], 1)
-        place = self._start(name) + world / len(self._names)
+        place = self._start(name) + world / len(self.scene.worlds)
         return self.domain.draw(shape, random, place, truth=self.scene.leaf(name).kind == "bool")
 
     def _start(self, name: str) -> float:
@@ -193,7 +153,7 @@ class Stage:
         return Parts(q, r)
 
     def _samples(self, template: int, slots: int, shapes: list[Signature]) -> list[Element]:
-        tries = itertools.product(shapes + _squares(len(self._names)), repeat=slots)
+        tries = itertools.product(shapes + _squares(len(self.scene.worlds)), repeat=slots)
         for operands in tries:
             applied = self.apply(template, operands)
             if applied is not None:
@@ -204,12 +164,3 @@ class Stage:
 def _squares(worlds: int) -> list[Signature]:
     """Shapes that many operators take, for asking what they compute."""
     return [((2,) * rank,) * worlds for rank in range(5)]
-
-
-def _names(world: World) -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    for name, value in world.items():
-        names[name] = list(value) if isinstance(value, tuple) else value
-        if isinstance(value, tuple):
-            names[f"|{name}|"] = len(value)
-    return names

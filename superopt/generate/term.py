@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from superopt.rewrite.expression import names_in
 from superopt.rewrite.rule import Call, Number
 
 
@@ -21,6 +22,8 @@ class Template:
     """With the slots named `s0`, `s1`, … as operands."""
     outputs: int = 1
     commutative: bool = False
+    weights: frozenset[int] = frozenset()
+    """Slots for terms that read weights alone: a convolution's filters."""
 
     @property
     def slots(self) -> int:
@@ -36,6 +39,12 @@ class Template:
         given = iter(operands)
         filled = tuple(next(given) if isinstance(o, str) else o for o in self.call.operands)
         return Call(self.call.domain, self.call.op, filled, self.call.arguments, self.call.bundle)
+
+    @property
+    def mentions(self) -> set[str]:
+        """Names of sizes and blocks in its attributes and numbers."""
+        expressions = [value for _, value in self.call.arguments] + [n.expression for n in self.numbers]
+        return {name.strip("|") for e in expressions for name in names_in(e)}
 
     @property
     def numbers(self) -> tuple[Number, ...]:

@@ -121,7 +121,7 @@ def operands(table: Table, stage: Stage, work: Work) -> list[Array]:
     other order, or at a smaller size since they share operators) and those that read too many inputs."""
     if work.sharing is not None:
         columns = [work.sharing[0], work.sharing[1]]
-        keep = _inputs_fit(table, stage, columns) & _kernels_known(table, stage, work.template, columns)
+        keep = _inputs_fit(table, stage, columns) & _weights_fit(table, stage, work.template, columns)
         return _within(columns, keep)
     flat = np.arange(work.start, work.stop)
     columns: list[Array] = []
@@ -131,7 +131,7 @@ def operands(table: Table, stage: Stage, work: Work) -> list[Array]:
         flat = flat // len(members)
     if not columns:
         return []
-    keep = _inputs_fit(table, stage, columns) & _kernels_known(table, stage, work.template, columns)
+    keep = _inputs_fit(table, stage, columns) & _weights_fit(table, stage, work.template, columns)
     for a, b in itertools.combinations(columns, 2):
         keep &= ~_share(table.operators[a], table.operators[b])
     if stage.scene.templates[work.template].commutative and work.groups[0] == work.groups[1]:
@@ -150,13 +150,14 @@ def _inputs_fit(table: Table, stage: Stage, columns: list[Array]) -> Array:
     return np.bitwise_count(read) <= stage.scene.max_inputs
 
 
-def _kernels_known(table: Table, stage: Stage, template: int, columns: list[Array]) -> Array:
-    """A convolution's filters are weights, in scenes that have weights: nobody convolves an image with an image."""
+def _weights_fit(table: Table, stage: Stage, template: int, columns: list[Array]) -> Array:
+    """Whether slots for weights have operands that read weights alone."""
     scene = stage.scene
-    if "Conv" not in scene.templates[template].call.op or len(columns) < 2 or not scene.weights:
-        return np.ones(len(columns[0]), bool)
-    data = sum(1 << k for k, g in enumerate(scene.given) if g.name not in scene.weights)
-    return (table.inputs[columns[1]] & np.uint64(data)) == 0
+    data = np.uint64(sum(1 << k for k, g in enumerate(scene.given) if g.name not in scene.weights))
+    keep = np.ones(len(columns[0]), bool)
+    for slot in scene.templates[template].weights:
+        keep &= (table.inputs[columns[slot]] & data) == 0
+    return keep
 
 
 def _share(a: Array, b: Array) -> Array:

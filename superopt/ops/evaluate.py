@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
-from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
 from superopt.ops.element import (
     Access,
     Add,
@@ -21,9 +20,8 @@ from superopt.ops.element import (
     Size,
 )
 from superopt.ops.formula import Tensor
-from superopt.ops.index import Index, Poly, Symbol, symbol
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+from superopt.ops.index import Symbol, symbol
+from superopt.ops.places import Array, Places
 
 
 class Unsupported(Exception):
@@ -61,13 +59,13 @@ def evaluate(result: Tensor, inputs: Mapping[str, Array], domain: Domain) -> Arr
     return np.array(np.broadcast_to(value, shape))
 
 
-class _Run:
+class _Run(Places):
     """One evaluation. Every bound variable adds an axis in front, so that broadcasting lines everything up."""
 
     def __init__(self, inputs: Mapping[str, Array], domain: Domain, rank: int) -> None:
+        super().__init__()
         self.inputs, self.domain, self.rank = inputs, domain, rank
         self.depth = 0
-        self.variables: dict[Symbol, Array] = {}
 
     def element(self, e: Element, mask: Array) -> Array:
         if isinstance(e, Access):
@@ -119,30 +117,3 @@ class _Run:
         self.depth -= 1
         full = np.broadcast_shapes(body.shape, guard.shape, (n,) + (1,) * outer)
         return self.domain.reduce(e.kind, np.broadcast_to(body, full), np.broadcast_to(guard, full))
-
-    def index(self, index: Index) -> Array:
-        if not isinstance(index, Poly):
-            return np.asarray(index)
-        total: Array = np.asarray(0)
-        for monomial, c in index.terms.items():
-            term: Array = np.asarray(c)
-            for atom in monomial:
-                if isinstance(atom, Symbol):
-                    term = term * self.variables[atom]
-                else:
-                    term = term * (self.index(atom.number) // self.index(atom.divisor))
-            total = total + term
-        return total
-
-    def condition(self, condition: Condition) -> Array:
-        if isinstance(condition, AtLeastZero):
-            return self.index(condition.index) >= 0
-        if isinstance(condition, Zero):
-            return self.index(condition.index) == 0
-        if isinstance(condition, Not):
-            return ~self.condition(condition.of)
-        assert isinstance(condition, Both)
-        holds = self.condition(condition.parts[0])
-        for part in condition.parts[1:]:
-            holds = holds & self.condition(part)
-        return holds

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import specs
+from superopt.generate.batch import Plan
 from superopt.generate.candidate import directions, first_of_its_names, to_rule
 from superopt.generate.enumerate import Enumeration
 from superopt.generate.keys import Keys
@@ -83,6 +85,28 @@ def test_of_pairs_that_differ_by_names_one_is_looked_at(tmp_path: Path) -> None:
     looked_at = told([p for p in pairs if first_of_its_names(p, of)], of)
     assert "Relu(x) = Relu(Relu(x))" in looked_at
     assert "Relu(y) = Relu(Relu(y))" in told(pairs, of) - looked_at
+
+
+@pytest.mark.unit
+def test_plans_do_not_travel_to_processes_where_objects_have_other_identities() -> None:
+    plan = Plan({1: np.zeros(1)}, {2: (np.zeros(1),)})
+    assert pickle.loads(pickle.dumps(plan)) == Plan()
+
+
+@pytest.mark.unit
+def test_filters_are_weights(tmp_path: Path) -> None:
+    text = """
+[[scene]]
+name = "images"
+given = "x: [n, c, h]  k: [c, c, 1]"
+weights = "k"
+worlds = ["n=2 c=2 h=3", "n=1 c=3 h=4", "n=3 c=1 h=2", "n=2 c=4 h=1"]
+ops = ["Conv($, %)", "Relu($)"]
+"""
+    run, _ = enumerated(scene(tmp_path, text, 2))
+    terms = {show(term, run.stage.scene.templates) for term in run.table.terms}
+    assert {"Conv(x, k)", "Conv(k, k)"} <= terms
+    assert not any(term.startswith("Conv(x, x") for term in terms)
 
 
 @pytest.mark.unit
