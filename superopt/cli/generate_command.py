@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeAlias
 
 from rich.console import Console
@@ -19,12 +20,15 @@ from superopt.errors import BadOption
 from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.enumerate import Progress, Spread
 from superopt.generate.generate import Counts, Notices, Settings, generate
+from superopt.generate.known import Known
 from superopt.generate.ledger import Ledger, export
 from superopt.generate.local import local
 from superopt.generate.proving import Pool
 from superopt.generate.recipe import Recipe, load_recipe, shipped
 from superopt.generate.writing import Finding, Provenance, write
 from superopt.ops.registry import Registry
+from superopt.rewrite.rule import Rule
+from superopt.rewrite.ruleset import load_rules, rule_files, state
 
 Engine: TypeAlias = "tuple[Spread, Pool]"
 LEDGER, LOG = "ledger.jsonl", "refused.log"
@@ -41,15 +45,16 @@ def run_generate(arguments: argparse.Namespace, console: Console) -> int:
     limit = arguments.time_limit
     settings = Settings(
         arguments.seed, arguments.workers, arguments.seconds, tuple(arguments.specs), int(arguments.memory * (1 << 30)),
-        time.monotonic() + limit if limit else float("inf"),
+        arguments.candidates, deadline=time.monotonic() + limit if limit else float("inf"),
     )  # fmt: skip
+    known = Known(registry, _proved(arguments.known, registry))
     arguments.out.mkdir(parents=True, exist_ok=True)
     with Ledger(arguments.out / LEDGER) as ledger, _engine(arguments) as engine:
         for recipe in recipes:
             counts: list[Counts] = []
             findings: list[Finding] = []
             try:
-                _run(recipe, registry, ledger, settings, engine, arguments, console, counts, findings)
+                _run(recipe, registry, ledger, settings, engine, arguments, console, counts, findings, known)
             finally:  # also when interrupted: the scenes that are done are written, the rest is in the ledger
                 path = write(_provenance(recipe, arguments, counts), findings, arguments.out, registry)
             _show(recipe, counts, console)
@@ -71,6 +76,12 @@ def _engine(arguments: argparse.Namespace) -> Generator[Engine]:
         yield cluster.spread(), cluster.pool()
 
 
+def _proved(paths: list[Path], registry: Registry) -> list[Rule]:
+    """The rules that the user has; one that is not proved counts for nothing."""
+    found = load_rules(rule_files(paths)) if paths else []
+    return [rule for rule in found if state(rule, registry) == "proved"]
+
+
 def _only(recipe: Recipe, scenes: list[str]) -> Recipe:
     if not scenes:
         return recipe
@@ -82,7 +93,7 @@ def _only(recipe: Recipe, scenes: list[str]) -> Recipe:
 
 def _run(
     recipe: Recipe, registry: Registry, ledger: Ledger, settings: Settings, engine: Engine,
-    arguments: argparse.Namespace, console: Console, counts: list[Counts], findings: list[Finding],
+    arguments: argparse.Namespace, console: Console, counts: list[Counts], findings: list[Finding], known: Known,
 ) -> None:  # fmt: skip
     """Adds to counts and findings, scene by scene."""
     with Live(console, arguments.quiet) as tell:
@@ -108,7 +119,9 @@ def _run(
 
         told = Notices(enumerating, proving)
         spread, pool = engine
-        for one, found in generate(recipe, registry, ledger, settings, spread=spread, pool=pool, notices=told):
+        for one, found in generate(
+            recipe, registry, ledger, settings, spread=spread, pool=pool, notices=told, known=known
+        ):
             counts.append(one)
             findings += found
 
@@ -119,7 +132,7 @@ def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[
     words += [f"--max-ops {arguments.max_ops}"] if arguments.max_ops else []
     words += [f"--ops {arguments.ops}"] if arguments.ops else []
     words += [f"--scene {s}" for s in arguments.scene]
-    words += [f"--seconds {arguments.seconds:g} --seed {arguments.seed}"]
+    words += [f"--candidates {arguments.candidates} --seconds {arguments.seconds:g} --seed {arguments.seed}"]
     summed = {
         "graphs covered": round(sum(c.covered for c in counts)),
         "graphs evaluated": sum(c.graphs for c in counts),

@@ -39,6 +39,14 @@ def add_generate_command(commands: Any) -> None:
     parser.add_argument(
         "--seconds", type=float, default=20.0, metavar="S", help="CPU seconds for each proof (default 20)"
     )
+    parser.add_argument(
+        "--candidates", type=_positive, default=250, metavar="N",
+        help="most that the prover is asked about for one scene, the smallest first (default 250)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--known", type=Path, action="append", default=[], metavar="PATH",
+        help="file or folder of proved rules: what they say is not found again; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default 0)")
     parser.add_argument("--workers", type=_positive, default=2, metavar="N", help="processes (default 2)")
     parser.add_argument(

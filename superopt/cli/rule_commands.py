@@ -31,6 +31,8 @@ def run_rules(arguments: argparse.Namespace, console: Console) -> int:
         return _verify(arguments, rules, registry, console)
     if arguments.action == "check":
         return _check(rules, registry)
+    if arguments.action == "derive":
+        return _derive(arguments, rules, registry)
     if arguments.action == "list":
         for rule in rules:
             print(f"{rule.name:44s} {state(rule, registry):9s} {rule.doc}")
@@ -74,6 +76,23 @@ def _check(rules: list[Rule], registry: Registry) -> int:
     counts = Counter(states.values())
     print(", ".join(f"{counts[s]} {s}" for s in ("proved", "stale", "unproved")))
     return 0 if counts["proved"] == len(rules) else 1
+
+
+def _derive(arguments: argparse.Namespace, rules: list[Rule], registry: Registry) -> int:
+    """For each rule, a way that leads from its left side to its right side, at random sizes; or that none was found."""
+    from superopt.generate.known import Known, derivation
+
+    given = load_rules(rule_files(arguments.given)) if arguments.given else rules
+    usable = [rule for rule in given if state(rule, registry) == "proved"]
+    found = 0
+    for rule in rules:
+        others = [g for g in usable if g.name != rule.name]
+        way = derivation(rule, Known(registry, others), arguments.steps)
+        found += way is not None
+        told = "not derived" if way is None else f"derived: {', then '.join(way) or 'the same on both sides'}"
+        print(f"{rule.name:44s} {told}", flush=True)
+    print(f"{found} of {len(rules)} derived in at most {arguments.steps} steps from {len(usable)} rules")
+    return 0 if found == len(rules) else 1
 
 
 def _verify(arguments: argparse.Namespace, rules: list[Rule], registry: Registry, console: Console) -> int:

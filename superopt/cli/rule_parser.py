@@ -23,6 +23,14 @@ def add_rule_commands(commands: Any) -> None:
     _add_files(check)
     listing = _action(actions, "list", "names, states and what they say")
     _add_files(listing)
+    derive = _action(actions, "derive", "which rules follow from others, by rewriting one side into the other")
+    derive.add_argument("files", type=Path, nargs="+", metavar="FILE", help="rule files or folders")
+    derive.add_argument(
+        "--given", type=Path, action="append", default=[], metavar="PATH",
+        help="rules that may be used; may be repeated (default: the others of FILE)",
+    )  # fmt: skip
+    derive.add_argument("--steps", type=int, default=3, metavar="N", help="rewrites, at most (default 3)")
+    add_specs(derive)
     show = _action(actions, "show", "one rule as text")
     explain = _action(actions, "explain", "one rule with the formulas of both sides, its conditions and its proof")
     for one in (show, explain):

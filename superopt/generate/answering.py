@@ -20,10 +20,11 @@ from typing import Any, Literal
 
 import specs
 from superopt.generate.generalize import forms
-from superopt.generate.trial import NOT_A_RULE
+from superopt.generate.trial import DRAWS, NOT_A_RULE, SEED
 from superopt.ops.registry import Registry
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.text import format_rule, parse_rules
+from superopt.verify.counterexample import find_counterexample
 from superopt.verify.prove import prove
 
 MEMORY = 3 << 30
@@ -77,6 +78,8 @@ def _limited_forms(rule: Rule, registry: Registry, question: Question) -> dict[s
     """The forms; the candidate alone where they cannot be made in time."""
     try:
         with _CpuSeconds(FORMS * question.seconds):
+            if find_counterexample(rule, registry, wanted=DRAWS, seed=SEED) is not None:
+                return {"forms": [question.text]}  # nothing more general can be true
             found = [format_rule(bare(form)) for form in forms(rule, registry)]
     except (_OutOfTime, MemoryError, *NOT_A_RULE):
         found = [question.text]

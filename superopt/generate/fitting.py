@@ -37,6 +37,11 @@ class Shapes:
         self._leaves = {g.name: self._declared(g) for g in scene.given}
         self._results: dict[tuple[int, tuple[int, ...]], tuple[int, ...] | None] = {}
 
+    def widen(self, scene: Scene) -> None:
+        """The scene has got further inputs."""
+        self._scene = scene
+        self._leaves.update((g.name, self._declared(g)) for g in scene.given if g.name not in self._leaves)
+
     def __call__(self, what: str | int, output: int, operands: tuple[int | None, ...]) -> int | None:
         """The shape of a leaf, or of an operator's result; None if the operator does not take such operands."""
         if isinstance(what, str):

@@ -8,12 +8,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from superopt.generate.abstract import Abstraction
 from superopt.generate.answering import MEMORY, Workers
-from superopt.generate.candidate import directions, first_of_its_names, to_rule
+from superopt.generate.candidate import directions, to_rule
 from superopt.generate.enumerate import Enumeration, Progress, Spread, alone
 from superopt.generate.generalize import can_be_used
+from superopt.generate.known import Known
 from superopt.generate.ledger import Ledger
+from superopt.generate.offers import Offers
 from superopt.generate.proving import Pool, Settled, settle
 from superopt.generate.prune import Pruned, Pruner
 from superopt.generate.recipe import Recipe, Scene
@@ -27,8 +28,8 @@ from superopt.rewrite.rule import Rule
 
 TOGETHER = 12
 """Candidates that are proved before the next are chosen: what the first prove, the others may follow from."""
-ORIGINALS = 2
-"""Pairs kept for each general one, in case that the general one is not true."""
+TOGETHER_OFFERED = 150
+"""Pairs that the pruner gets at a time."""
 
 
 @dataclass
@@ -41,13 +42,17 @@ class Counts:
     values: int = 0
     equal: int = 0
     pruned: Pruned = field(default_factory=Pruned)
+    asked: int = 0
+    """Rules that the prover had to work on: those that numbers refute cost nothing."""
     proved: int = 0
     refuted: int = 0
     unknown: int = 0
     enumerating: float = 0.0
     proving: float = 0.0
+    left: int = 0
+    """Pairs that were not looked at."""
     stopped: bool = False
-    """The time was over before everything was looked at."""
+    """The time was over, or enough was asked, before everything was looked at."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,10 @@ class Settings:
     """Of the user's operator definitions."""
     memory: int = 2 << 30
     """Bytes for fingerprints; more of them go to disk."""
+    candidates: int = 250
+    """Most that the prover is asked about for one scene, the smallest first."""
+    offered: int = 3_000
+    """Most pairs of one scene that are looked at, the smallest first."""
     deadline: float = float("inf")
     """On the clock of time.monotonic."""
 
@@ -74,16 +83,18 @@ class Notices:
 
 def generate(
     recipe: Recipe, registry: Registry, ledger: Ledger, settings: Settings, *, spread: Spread = alone,
-    pool: Pool | None = None, notices: Notices | None = None,
+    pool: Pool | None = None, notices: Notices | None = None, known: Known | None = None,
 ) -> Iterator[tuple[Counts, list[Finding]]]:  # fmt: skip
-    """Scene by scene: what was counted, and the rules that were proved."""
+    """Scene by scene: what was counted, and the rules that were proved. What `known` rules say is not found again;
+    those that are found become known."""
     told = notices or Notices()
+    known = Known(registry) if known is None else known
     with nullcontext(pool) if pool is not None else Workers(settings.workers, settings.folders, MEMORY) as asked:
         for scene in recipe.scenes:
             if time.monotonic() > settings.deadline:
                 return
             counts = Counts(scene.name)
-            found = _Scene(scene, registry, ledger, settings, counts, told, asked)
+            found = _Scene(scene, registry, ledger, settings, counts, told, asked, known)
             pairs = found.enumerated(spread)
             yield counts, list(found.proved(pairs))
 
@@ -91,9 +102,9 @@ def generate(
 class _Scene:
     def __init__(
         self, scene: Scene, registry: Registry, ledger: Ledger, settings: Settings, counts: Counts, notices: Notices,
-        pool: Pool,
+        pool: Pool, known: Known,
     ) -> None:  # fmt: skip
-        self.pool = pool
+        self.pool, self.known = pool, known
         self.registry, self.ledger, self.settings, self.counts, self.notices = (
             registry,
             ledger,
@@ -117,49 +128,67 @@ class _Scene:
 
     def proved(self, pairs: Iterable[Pair]) -> Iterator[Finding]:
         started = time.monotonic()
-        abstraction = Abstraction(self.stage)
-        originals: dict[Pair, list[Pair]] = {}
-        for pair in pairs:
-            if not first_of_its_names(pair, self.stage.scene):
-                continue
-            kept = originals.setdefault(abstraction.general(pair), [])
-            if len(kept) < ORIGINALS:
-                kept.append(pair)
-        scene = abstraction.scene
-        pruner = Pruner(scene, registry=self.registry)
-        pruner.offer(originals)
+        offers = Offers(pairs, self.stage, TOGETHER_OFFERED)
+        pruner = Pruner(offers.scene, registry=self.registry)
         self.counts.pruned = pruner.report
-        while chosen := pruner.next(TOGETHER):
-            if time.monotonic() > self.settings.deadline:
+        while chosen := self._next(pruner, offers):
+            if self._is_enough():
                 self.counts.stopped = True
                 break
             failed: list[Pair] = []
-            for pair, ways in self._settled(chosen, scene, pruner):
+            for pair, ways in self._settled(chosen, offers.scene, pruner):
+                new = [finding for _, finding in ways if finding is not None]
                 if not ways:
                     pruner.reject(pair)
-                    failed += [p for p in originals.get(pair, ()) if p != pair]
-                elif pruner.accept(pair if len(ways) > 1 else ways[0][0], both=len(ways) > 1):
-                    yield from (finding for _, finding in ways)
+                    failed += offers.originals(pair)
+                elif pruner.accept(pair if len(ways) > 1 else ways[0][0], both=len(ways) > 1, known=not new):
+                    yield from self._news(new)
             if failed:
                 pruner.offer(failed)
             self.counts.proving = time.monotonic() - started
             self.notices.proving(self.counts)
+        self.counts.left = len(offers)
         self.counts.proving = time.monotonic() - started
+
+    def _next(self, pruner: Pruner, offers: Offers) -> list[Pair]:
+        """What to prove next: larger pairs are looked at when the smaller ones are decided, macros at the end."""
+        while not (chosen := pruner.next(TOGETHER, macros=not offers)) and offers and not self._is_enough():
+            pairs = offers.take()
+            pruner.widen(offers.scene)
+            pruner.offer(pairs)
+        return chosen
+
+    def _is_enough(self) -> bool:
+        settings, counts = self.settings, self.counts
+        over = time.monotonic() > settings.deadline or counts.asked >= settings.candidates
+        return over or counts.pruned.offered >= settings.offered
+
+    def _news(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Those that say more than what is known by now; they are known from then on."""
+        for finding in findings:
+            if finding.macro or not self.known.leads(finding.rule):
+                self.known.add(finding.rule)
+                yield finding
 
     def _settled(
         self, chosen: list[Pair], scene: Scene, pruner: Pruner
-    ) -> Iterator[tuple[Pair, list[tuple[Pair, Finding]]]]:
-        """Each pair with the rules that came of it, in either direction."""
-        found: dict[Pair, list[tuple[Pair, Finding]]] = {pair: [] for pair in chosen}
-        # One law has one spelling, so that scenes which share it ask for its proof once.
-        spelled = [
-            (pair, way, respelled(to_rule(way, scene, "candidate")))
-            for pair in chosen
-            for way in directions(pair, scene)
-        ]
-        asked = [(pair, way, rule) for pair, way, rule in spelled if can_be_used(rule)]
+    ) -> Iterator[tuple[Pair, list[tuple[Pair, Finding | None]]]]:
+        """Each pair with the ways in which it may be used, and the rule of each; none where known rules do as much."""
+        found: dict[Pair, list[tuple[Pair, Finding | None]]] = {pair: [] for pair in chosen}
+        asked: list[tuple[Pair, Pair, Rule]] = []
+        for pair in chosen:
+            for way in directions(pair, scene):
+                # One law has one spelling, so that scenes which share it ask for its proof once.
+                rule = respelled(to_rule(way, scene, "candidate"))
+                if not can_be_used(rule):
+                    continue
+                if not pruner.is_macro(pair) and self.known.leads(rule):
+                    found[pair].append((way, None))
+                else:
+                    asked.append((pair, way, rule))
         for (pair, way, _), settled in zip(asked, self._verdicts([rule for _, _, rule in asked]), strict=True):
             self._count(settled)
+            self.counts.asked += settled.status != "refuted"
             if settled.rule is not None:
                 found[pair].append((way, Finding(respelled(settled.rule), scene.name, pruner.is_macro(pair))))
         yield from found.items()

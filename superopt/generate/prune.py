@@ -8,17 +8,13 @@ rules are dropped (Ruler's way). A candidate is dropped when it
   an accepted pair (Relu(Relu(Add(x, y))) = Relu(Add(x, y)) of Relu(Relu(x)) = Relu(x)), and pairs that hold put into a
   common context, are the short derivations, and counted apart.
 
-**Several results, and what only one side can introduce.** Equality alone does not say that a rewriter can get from
-one side to the other: (MatMul(x, w), MatMul(x, v)) equals the two results of Split(MatMul(x, Concat(w, v))) by rules
-for one result each, but these lead only from the Split to the MatMuls, as nothing in MatMul(x, w) says what v is. So a
-candidate counts as derived only if either
-
-- both sides are in one class of the graph of all candidates' terms, where only pairs are applied that have one result
-  and the same leaves on both sides, and so can be followed from either side alone (results are then rewritten one by
-  one; what they come to share is shared because it is equal); or
-- in a graph of one side's terms alone all rules together reach the other side, from each side that has all leaves of
-  the other and neither costs less nor, at equal cost, has fewer operators. There a rule for several results applies
-  only where all of its old terms are found with one meaning for each leaf.
+**What rewriting reaches.** Equality alone does not say that a rewriter can get from one side to the other:
+(MatMul(x, w), MatMul(x, v)) equals the two results of Split(MatMul(x, Concat(w, v))) by rules for one result each, but
+these lead only from the Split to the MatMuls, as nothing in MatMul(x, w) says what v is; and rules are not used in
+directions that cost more. So a candidate counts as derived only if, in a graph of one side's terms alone, the rules as
+they are used reach the other side: from each side that has all leaves of the other and neither costs less nor, at equal
+cost, has fewer operators. A rule for several results applies only where all of its old terms are found with one meaning
+for each leaf. A graph of all candidates' terms, under all equalities, tells quickly what is not derivable.
 
 **Macros.** When nothing else is left, candidates that were derived are looked at again: those that get cheaper, but
 only over graphs costlier than both ends, are proposed as macros, those that gain most first. See `hill`.
@@ -41,7 +37,7 @@ from superopt.ops.registry import Registry
 
 SPARE = 1
 """Operators by which a term on the way may be larger than all candidates' terms."""
-MOST_NODES_ALONE = 2_000
+MOST_NODES_ALONE = 500
 """In the graph of one side's terms."""
 
 
@@ -67,7 +63,7 @@ class Pruned:
 @dataclass(frozen=True, eq=False)
 class _Candidate:
     pair: Pair
-    order: tuple[int, int, int, str]
+    order: tuple[int, int, int, int, str]
     key: Key
     general: tuple[Key, ...]
     """Keys of pairs of which this is an instance."""
@@ -98,8 +94,10 @@ class Pruner:
         self._macros: dict[Pair, None] = {}
         self._together = Derivation(self._graph(most_nodes), Book(), steps=steps)
         """All candidates' terms, under rules for one result that can be followed both ways."""
+        self._complete = True
+        """Whether all rules are in there."""
         self._usable = Book()
-        """All rules."""
+        """All rules, in the directions in which they are used."""
 
     def _graph(self, most_nodes: int, most_size: int = 1 << 30) -> EGraph:
         return EGraph(self._scene.templates, most_nodes=most_nodes, most_size=most_size, shaper=self._shapes)
@@ -128,20 +126,26 @@ class Pruner:
         within = tuple(canonical(p, self._scene) for p in inside(pair))
         return _Candidate(pair, order(pair, self._scene), key, tuple(k for k in general if k != key), within)
 
-    def next(self, count: int) -> list[Pair]:
+    def widen(self, scene: Scene) -> None:
+        """The scene has got further inputs."""
+        self._scene = scene
+        if self._shapes is not None:
+            self._shapes.widen(scene)
+
+    def next(self, count: int, *, macros: bool = True) -> list[Pair]:
         """The smallest candidates that do not follow from what was accepted: at most `count`, and all with equally many
         operators and leaves, so that smaller and more general ones are decided first.
 
         One is held back while a pair of which it is an instance, or which it puts into a context, is open. None is
-        returned twice. When none is left, macros are. An empty list while nothing that was proposed is undecided means
-        that all is done.
+        returned twice. When none is left, `macros` are. An empty list while nothing that was proposed is undecided
+        means that all is done.
         """
         chosen: list[Pair] = []
         left: list[_Candidate] = []
         keys = dict.fromkeys(c.key for c in self._proposed.values())
         pairs = dict.fromkeys(self._proposed)
         for k, candidate in enumerate(self._waiting):
-            if len(chosen) == count or (chosen and candidate.order[:2] != self._proposed[chosen[0]].order[:2]):
+            if len(chosen) == count or (chosen and candidate.order[:3] != self._proposed[chosen[0]].order[:3]):
                 left += self._waiting[k:]
                 break
             if self._held_back(candidate, keys, pairs):
@@ -155,7 +159,7 @@ class Pruner:
             keys[candidate.key] = None
             pairs[candidate.pair] = None
         self._waiting = left
-        if not chosen and not left and not self._proposed:
+        if macros and not chosen and not left and not self._proposed:
             chosen = self._next_macros(count)
         return chosen
 
@@ -166,20 +170,24 @@ class Pruner:
         possible = within and all(p in self._offered and p not in self._rejected for p in within)
         return bool(possible) and any(p in pairs for p in within)
 
-    def accept(self, pair: Pair, *, both: bool = True) -> bool:
+    def accept(self, pair: Pair, *, both: bool = True, known: bool = False) -> bool:
         """It is proved: from now on it is a rule, in both directions or only from left to right as it is spelled here.
         That its sides are equal is known either way; only rewriting, alone and past hills, keeps to the direction.
 
-        False, and no rule, if it has become derivable since it was proposed, by what was accepted meanwhile.
+        One that is `known` is an instance of a rule that was found elsewhere. False, and no rule, if it has become
+        derivable since it was proposed, by what was accepted meanwhile.
         """
         found = canonical(pair, self._scene)
         candidate = self._proposed.pop(found, None) or self._candidate(found)
         if found not in self._macros and self.derivable(found):
             self._drop(candidate)
             return False
-        self.report.accepted += 1
-        self.report.macros += found in self._macros
-        self.kept.append(pair)
+        if known:
+            self.report.instances += 1
+        else:
+            self.report.accepted += 1
+            self.report.macros += found in self._macros
+            self.kept.append(pair)
         self._true[found] = None
         self._accepted_keys[candidate.key] = None
         self._learn(pair, both)
@@ -197,9 +205,13 @@ class Pruner:
         return canonical(pair, self._scene) in self._macros
 
     def derivable(self, pair: Pair) -> bool:
-        """Whether it follows from what was accepted; only for pairs that were offered."""
-        if self._together.equal(pair):
-            return True
+        """Whether the rules lead where it leads; only for pairs that were offered.
+
+        That its sides are known to be equal is not enough: rules are used in the directions that were accepted, which
+        never lead to something costlier. What can only be reached by way of that is a law of its own.
+        """
+        if self._complete and not self._together.equal(pair):
+            return False
         ends = ((pair.left, pair.right), (pair.right, pair.left))
         ways = [(old, new) for old, new in ends if set(leaves(*new)) <= set(leaves(*old))]
         down = [(old, new) for old, new in ways if self._expense(new) <= self._expense(old)]
@@ -219,7 +231,9 @@ class Pruner:
     def _learn(self, pair: Pair, both: bool) -> None:
         for way in directions(pair, self._shapes, both=both):
             self._usable.add(way)
-        if len(pair.left) == 1 and set(leaves(*pair.left)) == set(leaves(*pair.right)):
+        if len(pair.left) > 1 or set(leaves(*pair.left)) != set(leaves(*pair.right)):
+            self._complete = False
+        else:
             ways = list(directions(pair, self._shapes))
             for way in ways:
                 self._together.book.add(way)

@@ -79,8 +79,13 @@ class Recipe:
     source: str = field(default="", compare=False)
 
 
+ORDER = ("pointwise", "layout", "linear", "reduce", "conv", "fused", "taso")
+"""Simple laws first: what they say need not be found again among richer operators."""
+
+
 def shipped() -> list[str]:
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+    found = sorted(path.stem for path in FOLDER.glob("*.toml"))
+    return sorted(found, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
 
 def load_recipe(name: str, registry: Registry, *, max_ops: int | None = None, ops: Iterable[str] = ()) -> Recipe:

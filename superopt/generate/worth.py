@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from superopt.generate.recipe import Scene
 from superopt.generate.term import Node, Pair, Term, leaves, operators, show
@@ -26,16 +27,28 @@ def cost(terms: Iterable[Term], scene: Scene) -> int:
 def written(terms: Iterable[Term]) -> int:
     """Operators of a graph as it is written out, where each is repeated for each of its readers."""
     roots = dict.fromkeys(t.operator for t in terms if isinstance(t, Node))
-    return sum(1 + sum(written((o,)) for o in operands) for _, operands in roots)
+    return sum(1 + sum(_written(o) for o in operands) for _, operands in roots)
 
 
-def order(pair: Pair, scene: Scene) -> tuple[int, int, int, str]:
-    """The smallest first: by operators of both sides, written out; then the most general, which has the most leaves;
-    then, of laws that differ in what are weights, those about what runs; then by text.
+@lru_cache(1 << 18)
+def _written(term: Term) -> int:
+    return written((term,))
 
+
+def order(pair: Pair, scene: Scene) -> tuple[int, int, int, int, str]:
+    """The smallest first: by operators of the larger side, then of both sides, written out; then the most general,
+    which has the most leaves; then, of laws that differ in what are weights, those about what runs; then by text.
+
+    By the larger side, because a law such as x + (y − z) = (x + y) − z is what larger sides that cancel follow from.
     Written out, a pair has as many operators as one that follows from it by taking two leaves for one: Relu(x) +
     Relu(x) is smaller than Relu(x) + Relu(y) as a graph, and would come first, though it is the special case.
     """
     running = sum(len(at_run_time(side, scene)) for side in (pair.left, pair.right))
     text = " = ".join(", ".join(show(t, scene.templates) for t in side) for side in (pair.left, pair.right))
-    return written(pair.left) + written(pair.right), -len(leaves(*pair.left, *pair.right)), -running, text
+    return (*rank(pair), -running, text)
+
+
+def rank(pair: Pair) -> tuple[int, int, int]:
+    """The part of the order that tells apart what may follow from what."""
+    sides = written(pair.left), written(pair.right)
+    return max(sides), sum(sides), -len(leaves(*pair.left, *pair.right))

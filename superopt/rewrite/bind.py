@@ -267,6 +267,8 @@ def is_default(operator: Operator, name: str, value: Any, reading: Reading) -> b
     default = parameter.default
     if isinstance(default, float):
         default = decimal(default, "float64")
+    if isinstance(value, float):
+        value = decimal(value, "float64")
     if default is None and isinstance(value, list):
         fillers = {"strides": 1, "dilations": 1, "steps": 1, "pads": 0, "output_padding": 0}
         if name in fillers:

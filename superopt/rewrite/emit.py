@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -22,7 +22,7 @@ from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import Constants
 from superopt.rewrite.expression import evaluate
 from superopt.rewrite.match import Match
-from superopt.rewrite.numerals import number_of, rounds_to
+from superopt.rewrite.numerals import number_of, rounded, rounds_to
 from superopt.rewrite.program import find
 from superopt.rewrite.reading import Reader, Reading, Undetermined, strictly
 from superopt.rewrite.rule import Call, Operand, Step
@@ -77,11 +77,23 @@ class Emitter:
         except (Illegal, NotCovered, Undetermined, ZeroDivisionError) as error:
             raise Conflict(str(error) or type(error).__name__) from None
 
-    def _emit(self, match: Match) -> dict[str, Value]:
+    def side(self, steps: Iterable[Step], match: Match) -> dict[str, Value]:
+        """The values of either side of a rule, at sizes and on inputs that need not have been matched in a graph."""
+        try:
+            with deciding(strictly):
+                return {name: made.value for name, made in self._made(steps, match, {}).items()}
+        except (Illegal, NotCovered, Undetermined, ZeroDivisionError) as error:
+            raise Conflict(str(error) or type(error).__name__) from None
+
+    def _made(self, steps: Iterable[Step], match: Match, results: Mapping[str, Value]) -> dict[str, Made]:
         made = {name: Made(self._input(match, name), match.tensors[name]) for name in match.inputs}
-        results = match.results
-        for step in match.pattern.rule.right:
+        for step in steps:
             self._step(step, match, made, results)
+        return made
+
+    def _emit(self, match: Match) -> dict[str, Value]:
+        results = match.results
+        made = self._made(match.pattern.rule.right, match, results)
         found: dict[str, Value] = {}
         for name, old in results.items():
             new = made[name]
@@ -271,7 +283,9 @@ def _attribute(value: Any, is_real: bool) -> Attribute:
         return tuple(float(p) if mixed else p for p in parts)  # pyright: ignore[reportArgumentType, reportReturnType]
     if isinstance(value, Poly):
         raise Conflict("an attribute would depend on a size that is known only at run time")
-    return value if isinstance(value, str) or (isinstance(value, int) and not is_real) else number_of(value)
+    if isinstance(value, str) or (isinstance(value, int) and not is_real):
+        return value
+    return rounded(number_of(value), "float32")  # as the file will hold it
 
 
 def _unrounded(found: Any, meant: Any) -> Any:

@@ -44,7 +44,7 @@ def rounds_to(found: float | int, expected: float, dtype: str) -> bool:
     """
     if isinstance(found, int) or found == expected:
         return found == expected
-    precision, nearest = _PRECISION.get(dtype), _rounded(expected, dtype)
+    precision, nearest = _PRECISION.get(dtype), rounded(expected, dtype)
     if precision is None or not math.isfinite(found) or nearest == expected:
         return False
     return found == nearest or abs(found - expected) <= precision * abs(expected)
@@ -58,12 +58,12 @@ def decimal(number: float, dtype: str = "float32") -> Fraction | float | int:
         return Fraction(repr(number))
     for digits in range(1, 18):
         text = f"{number:.{digits}g}"
-        if _rounded(float(text), dtype) == number:
+        if rounded(float(text), dtype) == number:
             return Fraction(text)
     return Fraction(number)
 
 
-def _rounded(number: float, dtype: str) -> float:
+def rounded(number: float, dtype: str) -> float:
     """The nearest number of a type, the even one of two; numbers too large for it stay what they are."""
     code = _CODES.get(dtype)
     if code is None:

@@ -56,12 +56,18 @@ class Rules:
     """Compiled rules, by the operator that is looked for first."""
 
     def __init__(self, rules: Iterable[Rule], registry: Registry) -> None:
-        self.patterns = {rule.name: compile_pattern(rule, registry) for rule in rules}
+        self.patterns: dict[str, Pattern] = {}
+        self._registry = registry
         self._by_operator: dict[tuple[str, str], list[Pattern]] = {}
-        for pattern in self.patterns.values():
-            if pattern.roots:
-                call = pattern.anchor.call
-                self._by_operator.setdefault((call.domain, call.op), []).append(pattern)
+        for rule in rules:
+            self.add(rule)
+
+    def add(self, rule: Rule) -> None:
+        """One more; its name must be new."""
+        pattern = self.patterns[rule.name] = compile_pattern(rule, self._registry)
+        if pattern.roots:
+            call = pattern.anchor.call
+            self._by_operator.setdefault((call.domain, call.op), []).append(pattern)
 
     def __len__(self) -> int:
         return len(self.patterns)

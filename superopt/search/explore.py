@@ -15,10 +15,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from superopt.ir.graph import Node, Value
+from superopt.rewrite.likeness import Likeness
 from superopt.rewrite.match import Match
 from superopt.rewrite.piece import Piece, new_nodes
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
-from superopt.search.likeness import Likeness
 
 CLIMB = 3
 """Steps in a row that may fail to pay."""

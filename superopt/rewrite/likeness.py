@@ -56,7 +56,8 @@ class Likeness:
         if isinstance(reading, str):
             return (node.attributes, *(self._value(v) for v in node.inputs))
         arguments = tuple(f"{name}={value}" for name, value in sorted(reading.arguments.items()))
-        return (arguments, *(self._value(v) for v in reading.operands))
+        operands = [self._value(v) for v in reading.operands]
+        return (arguments, *(sorted(operands) if reading.operator.commutative else operands))
 
     def _number(self, key: tuple[object, ...]) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
