@@ -26,7 +26,7 @@ SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", obje
 INTRODUCTION = """\
 # The report
 
-<!-- Printed by docs/generate.py from superopt/report.py. Change it there. -->
+<!-- Printed by docs/generate.py from superopt/report. Change it there. -->
 
 `superopt optimize … --report FILE` writes it, `--json` prints it to stdout: one JSON object, described here field by
 field. Field names are an interface: there will be new ones, none is renamed or given another meaning without a new
@@ -69,13 +69,20 @@ def record_section(record: type[report.Record]) -> str:
 
 
 def records() -> list[type[report.Record]]:
-    """The report first, then the records it is made of in the order of the file."""
-    found = [
-        value
-        for value in vars(report).values()
-        if isinstance(value, type) and issubclass(value, report.Record) and value is not report.Record
-    ]
-    return [report.Report, *(r for r in found if r is not report.Report)]
+    """The report first, then the others; each is followed by the records it is made of."""
+    found: dict[type[report.Record], None] = {}
+
+    def add(annotation: object) -> None:
+        for argument in typing.get_args(annotation):
+            add(argument)
+        if isinstance(annotation, type) and issubclass(annotation, report.Record) and annotation not in found:
+            found[annotation] = None
+            for field in annotation.model_fields.values():
+                add(field.annotation)
+
+    for value in (report.Report, *(getattr(report, name) for name in report.__all__)):
+        add(value)
+    return [record for record in found if record is not report.Record]
 
 
 def report_page() -> str:

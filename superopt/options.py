@@ -37,7 +37,8 @@ class Options:
     target: Target = option("auto", "device to measure on: cpu, cuda, or auto = cuda where it works")
     budget: float = option(
         60.0,
-        "seconds for timing result and original, at most; searching and timing regions take as long",
+        "seconds for timing result and original, three times as many while a small gain is still open; searching and "
+        "timing regions take as long",
         "SECONDS",
     )
     accept: Accept = option(

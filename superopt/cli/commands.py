@@ -60,7 +60,7 @@ def _optimize(arguments: argparse.Namespace, options: Options, console: Console)
             return 0
     with Live(console, arguments.quiet) as tell:
         out = None if arguments.dry_run else arguments.output
-        delivered = deliver(arguments.model, out, options, tell, arguments.html)
+        delivered = deliver(arguments.model, out, options, tell, arguments.html, patient=True)
     report = delivered.report
     show_report(console, report)
     if arguments.explain:

@@ -134,7 +134,8 @@ def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[
     words += [f"--scene {s}" for s in arguments.scene]
     words += [f"--candidates {arguments.candidates} --seconds {arguments.seconds:g} --seed {arguments.seed}"]
     summed = {
-        "graphs covered": round(sum(c.covered for c in counts)),
+        "graphs covered, with one result": round(sum(c.covered for c in counts)),
+        "graphs covered, with several": round(sum(c.covered_several for c in counts)),
         "graphs evaluated": sum(c.graphs for c in counts),
         "equal pairs": sum(c.equal for c in counts),
         "offered": sum(c.pruned.offered for c in counts),
@@ -154,6 +155,7 @@ def _show(recipe: Recipe, counts: list[Counts], console: Console) -> None:
         "scene",
         "graphs",
         "covered",
+        "of several results",
         "values",
         "equal",
         "dropped",
@@ -167,7 +169,10 @@ def _show(recipe: Recipe, counts: list[Counts], console: Console) -> None:
         table.add_column(head, justify="left" if k == 0 else "right")
     for c in counts:
         dropped = c.pruned.renamed + c.pruned.instances + c.pruned.context + c.pruned.derivable
-        cells = [f"{n:,.0f}" for n in (c.graphs, c.covered, c.values, c.equal, dropped, c.proved, c.refuted, c.unknown)]
+        numbers = (
+            c.graphs, c.covered, c.covered_several, c.values, c.equal, dropped, c.proved, c.refuted, c.unknown
+        )  # fmt: skip
+        cells = [f"{n:,.0f}" for n in numbers]
         cells += [f"{c.enumerating:.1f}", f"{c.proving:.1f}"]
         table.add_row(c.scene + (" (stopped)" if c.stopped else ""), *cells)
     console.print(table)

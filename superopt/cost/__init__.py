@@ -3,6 +3,7 @@
 Whole models
     measure.py      times models against each other, interleaved, and says which are faster
     contest.py      tells faster from slower, so that equal models are practically never told apart
+    challenger.py   what was seen of one of them               patience.py   whether it pays to go on measuring
     sitting.py      models are opened, warmed up, sampled in turns and closed again
     statistics.py   from noisy seconds to intervals
     result.py       what a comparison found

@@ -138,13 +138,16 @@ class CostCache:
         with self._complaining():
             self._database.execute("insert or replace into costs values (?, ?, ?, ?)", row)
 
-    def get_or_measure(self, key: CostKey, measure: Callable[[], Comparison]) -> tuple[Comparison, bool]:
-        """The comparison, and whether it came from the file."""
+    def get_or_measure(
+        self, key: CostKey, measure: Callable[[], Comparison], hurried: Callable[[], bool] = lambda: False
+    ) -> tuple[Comparison, bool]:
+        """The comparison, and whether it came from the file. What was measured in a hurry is not kept."""
         known = self.get(key)
         if known is not None:
             return known, True
         comparison = measure()
-        self.put(key, comparison)
+        if not hurried():
+            self.put(key, comparison)
         return comparison, False
 
     def entries(self) -> list[Entry]:

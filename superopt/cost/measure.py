@@ -49,8 +49,9 @@ def compare(
     together_up_to: int = TOGETHER_UP_TO,
     tell: Callable[[Progress], None] | None = None,
     clock: Clock = time.perf_counter,
+    hurried: Callable[[], bool] = lambda: False,
 ) -> Comparison:
-    """All subjects on the same inputs, each against the first.
+    """All subjects on the same inputs, each against the first; in a part of the time from when on it is `hurried`.
 
     Models that together exceed `together_up_to` bytes are opened one at a time, so that memory never holds
     more than the largest.
@@ -67,7 +68,7 @@ def compare(
     warm_up_seconds = _WARM_UP_SHARE * method.seconds / len(subjects)
     bench = Bench(open_runner, clock, method.sample_seconds, warm_up_seconds)
     with without_garbage_collection():
-        return Contest(names, bench, method, together, tell).run()
+        return Contest(names, bench, method, together, tell, hurried).run()
 
 
 class _BoundModel:

@@ -47,7 +47,7 @@ class Race:
     `YARDSTICK`.
 
     `tell` hears of each subject that has no time, and why. `yardstick` is the time of that one in quiet, None where
-    the clock of the day is good enough.
+    the clock of the day is good enough. From when on it is `hurried`, no time is left.
     """
 
     sizes: Sequence[int]
@@ -55,6 +55,7 @@ class Race:
     tell: Callable[[int, str], None]
     rng: random.Random
     yardstick: float | None = None
+    hurried: Callable[[], bool] = lambda: False
     _logs: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
     """Logarithms of each subject's time over the first's, round by round."""
 
@@ -72,7 +73,7 @@ class Race:
                 self._rounds(steady, {}, deadline)
             for batch in batches(self.sizes):
                 now = self.bench.clock()
-                if now >= deadline and not finish:
+                if (now >= deadline and not finish) or self.hurried():
                     self._refuse(batch)
                 else:
                     self._batch(steady, batch, now + (deadline - now) * len(batch) / left)
@@ -108,7 +109,8 @@ class Race:
         playing = dict(lanes)
         logs: dict[int, list[float]] = {subject: [] for subject in lanes}
         for count in range(_MOST_ROUNDS):
-            if (count >= _LEAST_LATE_ROUNDS and self.bench.clock() >= until) or (lanes and not playing):
+            is_over = self.hurried() or self.bench.clock() >= until
+            if (count >= _LEAST_LATE_ROUNDS and is_over) or (lanes and not playing):
                 break
             order = [*steady.items(), *playing.items()]
             self.rng.shuffle(order)

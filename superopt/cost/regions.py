@@ -67,6 +67,7 @@ def time_regions(
     finish: bool = False,
     seed: int = 0,
     clock: Clock = time.perf_counter,
+    hurried: Callable[[], bool] = lambda: False,
 ) -> list[float | None]:
     """Seconds per run of each, timed against the first; None, with the reason told, for one that has no time.
 
@@ -83,7 +84,7 @@ def time_regions(
     if not subjects:
         return []
     bench = Bench(open_runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS)
-    race = Race([s.size for s in subjects], bench, tell or _silent, random.Random(seed), yardstick)
+    race = Race([s.size for s in subjects], bench, tell or _silent, random.Random(seed), yardstick, hurried)
     with without_garbage_collection():
         return race.run(seconds, finish)
 

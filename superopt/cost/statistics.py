@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 _EXACT_UP_TO = 200
-_LEAST_FOR_RANKS = 8  # with fewer, ranks cannot give 99 %
+_LEAST_FOR_RANKS = 8  # with fewer, ranks cannot give 99 %; where they cannot give what is asked, Student must
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
@@ -68,9 +68,9 @@ def ratio_estimate(log_ratios: Sequence[float], confidence: float = 0.95) -> Est
     n = len(log_ratios)
     d = np.asarray(log_ratios, float)
     tail = (1 - confidence) / 2
-    if n >= _LEAST_FOR_RANKS:
+    cut = _signed_rank_cut(n, tail) if n >= _LEAST_FOR_RANKS else 0
+    if cut:
         means = np.sort(_pairwise_means(d))
-        cut = _signed_rank_cut(n, tail)
         return _exponential(float(np.median(means)), means[cut - 1], means[len(means) - cut])
     centre = float(np.mean(d))
     half = math.inf if n < 2 else student_quantile(n - 1, confidence) * _standard_error(d)
@@ -119,6 +119,7 @@ def _student_within(t: float, freedom: int) -> float:
     return 2 / math.pi * (angle + sine * total) if odd else sine * total
 
 
+@functools.cache
 def _signed_rank_cut(n: int, tail: float) -> int:
     """The largest k with P(T < k) ≤ tail, T the sum of those ranks 1…n whose fair coins show heads."""
     ways = np.zeros(n * (n + 1) // 2 + 1)

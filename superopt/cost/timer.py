@@ -41,12 +41,14 @@ class RegionTimer:
         tell: Callable[[int, str], None] | None = None,
         *,
         finish: bool = False,
+        hurried: Callable[[], bool] = lambda: False,
     ) -> list[float | None]:
         """Seconds of each, those that are not known yet timed against the first; None, with the reason told. To
-        `finish` is to time every region, however briefly, past the seconds given."""
+        `finish` is to time every region, however briefly, past the seconds given; from when on it is `hurried` none
+        is timed, and what was is not remembered."""
         missing = [i for i, s in enumerate(subjects) if self._find(s.key) is None]
         if missing:
-            self._measure(subjects, missing, seconds, finish)
+            self._measure(subjects, missing, seconds, finish, hurried)
         found = [self._known.get(s.key, RegionTime(None, NO_TIME_LEFT)) for s in subjects]
         for i, result in enumerate(found):
             if result.seconds is None and tell is not None:
@@ -63,14 +65,23 @@ class RegionTimer:
         assert known.seconds is not None
         return known.seconds
 
-    def _measure(self, subjects: Sequence[RegionSubject], missing: Sequence[int], seconds: float, finish: bool) -> None:
+    def _measure(
+        self,
+        subjects: Sequence[RegionSubject],
+        missing: Sequence[int],
+        seconds: float,
+        finish: bool,
+        hurried: Callable[[], bool],
+    ) -> None:
         """The first runs along, known or not; where it is known, the others are told by their ratio to it."""
         order = [0, *(i for i in missing if i != 0)]
         reasons: dict[int, str] = {}
         times = time_regions(
             [subjects[i] for i in order], self.deployment, seconds, lambda at, why: reasons.update({order[at]: why}),
-            yardstick=self.yardstick, finish=finish, seed=self._seed, clock=self._clock,
+            yardstick=self.yardstick, finish=finish, seed=self._seed, clock=self._clock, hurried=hurried,
         )  # fmt: skip
+        if hurried():
+            return
         measured = dict(zip(order, times, strict=True))
         before, now = self._known.get(subjects[0].key), measured[0]
         scale = before.seconds / now if before is not None and before.seconds and now else 1.0

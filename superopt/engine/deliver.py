@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from superopt.engine.interrupts import held_back
 from superopt.engine.job import Known, OptimizeJob, Stage
 from superopt.engine.pages import make_page, make_plain_page
 from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
@@ -31,9 +32,18 @@ class Delivered:
 
 
 def deliver(
-    source: Path, out: Path | None, options: Options, tell: Callable[[Stage], None], html: Path | None = None
+    source: Path,
+    out: Path | None,
+    options: Options,
+    tell: Callable[[Stage], None],
+    html: Path | None = None,
+    *,
+    patient: bool = False,
 ) -> Delivered:
-    """Optimize `source` into `out`; without `out` no model is written. With `html`, the page of the run as well."""
+    """Optimize `source` into `out`; without `out` no model is written. With `html`, the page of the run as well.
+
+    `patient`: on Ctrl-C what was found so far is delivered, if anything was; a second one ends it at once.
+    """
     _refuse_bad_paths(source, out)
     watched = Watched()
     with _staging_folder(out) as folder:
@@ -47,7 +57,7 @@ def deliver(
         )
         limits = Limits(options.time_limit, options.memory_limit << 20 or default_memory_limit())
         try:
-            done = run_job(job, limits, tell, watched)
+            done = run_job(job, limits, tell, watched, patient=patient)
         except (LimitHit, WorkerDied) as stopped:
             if watched.known is None:
                 raise
@@ -60,7 +70,8 @@ def deliver(
         if out is None:
             return Delivered(None, report, None)
         assert done.result is not None
-        written = place(Written(done.result, tuple(done.data_files)), out)
+        with held_back():
+            written = place(Written(done.result, tuple(done.data_files)), out)
         return Delivered(written, _with_path(report, out), None)
 
 

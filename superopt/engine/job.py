@@ -89,6 +89,12 @@ class Known(Record):
     environment: Environment
 
 
+class Offer(Record):
+    """From now on there is something to end with, should the user not want to wait."""
+
+    event: Literal["offer"] = "offer"
+
+
 class Done(Record):
     event: Literal["done"] = "done"
     report: dict[str, Any]
@@ -105,5 +111,6 @@ class Failed(Record):
     message: str
 
 
-Event = Annotated[Stage | Known | Done | Failed, Field(discriminator="event")]
-EVENT: TypeAdapter[Stage | Known | Done | Failed] = TypeAdapter(Event)
+AnyEvent: TypeAlias = Stage | Known | Offer | Done | Failed
+Event = Annotated[AnyEvent, Field(discriminator="event")]
+EVENT: TypeAdapter[AnyEvent] = TypeAdapter(Event)

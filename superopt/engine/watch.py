@@ -17,7 +17,8 @@ from typing import IO
 
 import superopt.errors
 from superopt.cost.memory import resident_bytes
-from superopt.engine.job import EVENT, AnyJob, Done, Failed, Known, Stage
+from superopt.engine.interrupts import asking_first
+from superopt.engine.job import EVENT, AnyJob, Done, Failed, Known, Offer, Stage
 from superopt.errors import LimitHit, SuperoptError, WorkerDied
 
 POLL_SECONDS = 0.1
@@ -36,6 +37,9 @@ class Watched:
 
     stage: str = "starting"
     known: Known | None = None
+    offer: Offer | None = None
+    asked: bool = False
+    """Whether it was asked to end with what it offers."""
     done: Done | None = None
     failed: Failed | None = None
     largest: int = 0
@@ -63,8 +67,13 @@ def _allowed(group: Path) -> int:
     return UNLIMITED
 
 
-def run_job(job: AnyJob, limits: Limits, tell: Callable[[Stage], None], watched: Watched) -> Done:
-    """Work in a child process. Raises what the child raised, `LimitHit` or `WorkerDied`; `watched` keeps what came."""
+def run_job(
+    job: AnyJob, limits: Limits, tell: Callable[[Stage], None], watched: Watched, *, patient: bool = False
+) -> Done:
+    """Work in a child process. Raises what the child raised, `LimitHit` or `WorkerDied`; `watched` keeps what came.
+
+    Ctrl-C ends it. A `patient` caller waits for what the job offers by then: only a second one ends it at once.
+    """
     with tempfile.TemporaryFile("w+") as noise:
         child = _start(noise)
         try:
@@ -72,7 +81,8 @@ def run_job(job: AnyJob, limits: Limits, tell: Callable[[Stage], None], watched:
             with contextlib.suppress(BrokenPipeError):
                 child.stdin.write(job.model_dump_json().encode() + b"\n")
                 child.stdin.close()
-            _follow(child, limits, tell, watched)
+            with asking_first(lambda: _ask(child, watched)) if patient else contextlib.nullcontext():
+                _follow(child, limits, tell, watched)
         finally:
             _stop(child)
         if watched.failed is not None:
@@ -93,13 +103,25 @@ def _start(noise: IO[str]) -> subprocess.Popen[bytes]:
     )
 
 
+def _ask(child: subprocess.Popen[bytes], watched: Watched) -> bool:
+    """Ask the child to end with what it offers; False where it offers nothing, or was asked before."""
+    if watched.offer is None or watched.asked:
+        return False
+    watched.asked = True
+    child.send_signal(signal.SIGINT)
+    return True
+
+
 def _follow(child: subprocess.Popen[bytes], limits: Limits, tell: Callable[[Stage], None], watched: Watched) -> None:
     assert child.stdout is not None
     os.set_blocking(child.stdout.fileno(), False)
     selector = selectors.DefaultSelector()
     selector.register(child.stdout, selectors.EVENT_READ)
-    started, buffer = time.monotonic(), b""
+    started, buffer, asked = time.monotonic(), b"", False
     while True:
+        if watched.asked and not asked:
+            asked = True
+            tell(Stage(stage="ending", detail="with what was found so far; Ctrl-C again ends at once"))
         if selector.select(POLL_SECONDS):
             chunk = child.stdout.read()
             if chunk == b"":
@@ -123,6 +145,8 @@ def _receive(line: bytes, tell: Callable[[Stage], None], watched: Watched) -> No
         tell(event)
     elif isinstance(event, Known):
         watched.known = event
+    elif isinstance(event, Offer):
+        watched.offer = event
     elif isinstance(event, Done):
         watched.done = event
     else:

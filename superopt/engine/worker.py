@@ -6,11 +6,13 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import IO
 
 from superopt.engine.job import (
     JOB,
+    AnyEvent,
     AnyJob,
     AuditJob,
     CheckJob,
@@ -19,6 +21,7 @@ from superopt.engine.job import (
     ExplainJob,
     Failed,
     Known,
+    Offer,
     OptimizeJob,
     PageJob,
     Stage,
@@ -29,6 +32,7 @@ from superopt.report import Report
 from superopt.runtime.heap import map_large_blocks
 from superopt.search.audit import audit
 from superopt.search.compare import bench_models, check_models
+from superopt.search.ending import Ending
 from superopt.search.explain import explain
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.page import diff_models, write_page
@@ -41,7 +45,7 @@ def main() -> None:
     map_large_blocks()
     channel = _private_stdout()
 
-    def send(event: Stage | Known | Done | Failed) -> None:
+    def send(event: AnyEvent) -> None:
         channel.write(event.model_dump_json() + "\n")
         channel.flush()
 
@@ -54,7 +58,7 @@ def main() -> None:
         send(Failed(error="LimitHit", message="the machine's memory ran out"))
 
 
-def _work(job: AnyJob, send: Callable[[Stage | Known], None]) -> Done:
+def _work(job: AnyJob, send: Callable[[AnyEvent], None]) -> Done:
     options = from_json(job.options)
 
     def tell(stage: str, detail: str = "") -> None:
@@ -65,6 +69,7 @@ def _work(job: AnyJob, send: Callable[[Stage | Known], None]) -> Done:
         outcome = optimize_model(
             job.model, where, options, tell,
             lambda facts, external, environment: send(Known(facts=facts, external=external, environment=environment)),
+            _ending(send),
         )  # fmt: skip
         return Done(
             report=outcome.report.model_dump(mode="json"), result=outcome.written.path,
@@ -85,6 +90,20 @@ def _work(job: AnyJob, send: Callable[[Stage | Known], None]) -> Done:
         profile = write_page(job.original, job.candidate, report, options, job.html, tell)
         return Done(report={"profile": None if profile is None else profile.model_dump(mode="json")})
     return Done(report=bench_models(job.models, options, tell).model_dump(mode="json"))
+
+
+def _ending(send: Callable[[AnyEvent], None]) -> Ending:
+    """The parent asks for an end with SIGINT, once it was told that there is something to end with."""
+    asked = threading.Event()
+    offered = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: asked.set())
+
+    def offer() -> None:
+        if not offered.is_set():
+            offered.set()
+            send(Offer())
+
+    return Ending(asked.is_set, offer)
 
 
 def _private_stdout() -> IO[str]:

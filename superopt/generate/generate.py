@@ -19,7 +19,7 @@ from superopt.generate.proving import Pool, Settled, settle
 from superopt.generate.prune import Pruned, Pruner
 from superopt.generate.recipe import Recipe, Scene
 from superopt.generate.respell import respelled
-from superopt.generate.several import joined
+from superopt.generate.several import joined, side_by_side
 from superopt.generate.stage import Stage
 from superopt.generate.term import Pair
 from superopt.generate.writing import Finding
@@ -39,6 +39,9 @@ class Counts:
     scene: str
     graphs: int = 0
     covered: float = 0.0
+    """Graphs with one result: every spelling of every operand."""
+    covered_several: float = 0.0
+    """Graphs with several results, which are equal if each result is."""
     values: int = 0
     equal: int = 0
     pruned: Pruned = field(default_factory=Pruned)
@@ -122,6 +125,7 @@ class _Scene:
         pairs = list(enumeration.run())
         progress = enumeration.progress
         self.counts.graphs, self.counts.covered = progress.graphs, progress.covered
+        self.counts.covered_several = side_by_side(enumeration.level_counts, self.stage.scene.max_ops)
         self.counts.values, self.counts.equal = progress.values, progress.candidates
         self.counts.enumerating = time.monotonic() - started
         return pairs + list(joined(pairs, self.stage.scene))

@@ -6,7 +6,8 @@ something smaller, the smaller graphs together are one graph with several result
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 from superopt.generate.recipe import Scene
 from superopt.generate.term import Node, Pair, Term, leaves, size
@@ -33,3 +34,27 @@ def _is_news(left: tuple[Term, ...], right: tuple[Term, ...]) -> bool:
     """Each part is computed, no two are the same, and together they read all that the other side reads."""
     computed = all(isinstance(t, Node) for t in left)
     return computed and len(set(left)) == len(left) and set(leaves(*right)) <= set(leaves(*left)) and size(*right) > 1
+
+
+def side_by_side(graphs: Sequence[float], most: int) -> float:
+    """How many graphs with several results and up to `most` operators are covered, where `graphs[k]` graphs with k
+    operators and one result are: every choice of two or more of them with that many operators together. Those that
+    share operators are not counted, so this is too small."""
+    return sum(_chosen(graphs, total, total) for total in range(2, most + 1)) - sum(graphs[2 : most + 1])
+
+
+def _chosen(graphs: Sequence[float], total: int, largest: int) -> float:
+    """Ways to choose different graphs with so many operators together, none with more than `largest`."""
+    if total == 0:
+        return 1.0
+    if largest == 0:
+        return 0.0
+    ways = 0.0
+    for count in range(total // largest + 1):
+        of_this_size = graphs[largest] if largest < len(graphs) else 0.0
+        ways += _combinations(of_this_size, count) * _chosen(graphs, total - count * largest, largest - 1)
+    return ways
+
+
+def _combinations(of: float, count: int) -> float:
+    return max(0.0, math.prod(of - k for k in range(count)) / math.factorial(count))

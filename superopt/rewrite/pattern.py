@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -10,7 +11,7 @@ from superopt.errors import BadInput
 from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.expression import Listing, Name
 from superopt.rewrite.program import find
-from superopt.rewrite.rule import Call, Given, Number, Operand, Rule
+from superopt.rewrite.rule import Call, Given, Number, Operand, Rule, calls_in
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,13 @@ class Pattern:
             before = [self.roots[j] for j in range(k) if spelled[j] == text]
             found.append(before[-1] if before else None)
         return tuple(found)
+
+    @cached_property
+    def reorders(self) -> bool:
+        """Whether the right side has the same operators, none with attributes, as in x + (y + z) = y + (x + z): it pays
+        only by what it brings together."""
+        sides = [Counter((c.domain, c.op) for c in calls_in(steps)) for steps in (self.rule.left, self.rule.right)]
+        return sides[0] == sides[1] and all(not c.arguments and c.bundle is None for c in self.rule.calls)
 
     @cached_property
     def given(self) -> dict[str, Given]:

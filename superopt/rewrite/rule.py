@@ -9,6 +9,7 @@ y = Conv(x, k, pads=[p, p, p, p], *a)         the pattern
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -133,13 +134,7 @@ class Rule:
     @property
     def calls(self) -> tuple[Call, ...]:
         """Every call, nested ones included."""
-        found: list[Call] = []
-        stack = [s.value for s in (*self.left, *self.right) if isinstance(s.value, Call)]
-        while stack:
-            call = stack.pop()
-            found.append(call)
-            stack += [o for o in call.operands if isinstance(o, Call)]
-        return tuple(found)
+        return calls_in((*self.left, *self.right))
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -151,3 +146,14 @@ class Rule:
         """Names of sizes, in the order in which shapes mention them."""
         names = [n for g in self.given for d in g.dims if not isinstance(d, Block) for n in sorted(names_in(d))]
         return tuple(dict.fromkeys(n for n in names if not n.startswith("|")))
+
+
+def calls_in(steps: Iterable[Step]) -> tuple[Call, ...]:
+    """Every call, nested ones included, in no order that means anything."""
+    found: list[Call] = []
+    stack = [s.value for s in steps if isinstance(s.value, Call)]
+    while stack:
+        call = stack.pop()
+        found.append(call)
+        stack += [o for o in call.operands if isinstance(o, Call)]
+    return tuple(found)

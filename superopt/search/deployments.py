@@ -30,6 +30,7 @@ from superopt.search.choices import Choice, contents_of, options_for
 from superopt.search.sameness import Sameness
 
 Tell: TypeAlias = Callable[[str, str], None]
+Hurried: TypeAlias = Callable[[], bool]
 Measure: TypeAlias = Callable[[Sequence[Subject], Mapping[str, Value], Method], Comparison]
 
 EXPLORING = 0.6
@@ -90,14 +91,16 @@ def search_deployment(
     seed: int = 0,
     tell: Tell = lambda stage, detail: None,
     measure: Measure = compare,
+    hurried: Hurried = lambda: False,
 ) -> Deployed:
-    """The best deployment of the model on these inputs, in about so many seconds; `further` inputs are other sizes,
-    at which it must not be slower. A model that does not run at all comes back with its base and the reason."""
+    """The best deployment of the model on these inputs, in about so many seconds, of what was tried until it is
+    `hurried`; `further` inputs are other sizes, at which it must not be slower. A model that does not run at all comes
+    back with its base and the reason."""
     model = load(path)
     all_feeds = (feeds, *further)
     sameness = tuple(Sameness(path, model, inputs, base) for inputs in all_feeds)
     stand = OnDevice(path, total_bytes(model), all_feeds, sameness, seed, measure)
-    return Search(stand, base, options_for(base, contents_of(model)), seconds, len(further), tell).run()
+    return Search(stand, base, options_for(base, contents_of(model)), seconds, len(further), tell, hurried).run()
 
 
 class Stand(Protocol):
@@ -138,6 +141,7 @@ class Search:
     seconds: float
     further: int = 0
     tell: Tell = lambda stage, detail: None
+    hurried: Hurried = lambda: False
     _spent: float = 0.0
     _sure: Deployment | None = None
     """With those choices alone that were faster with confidence when they were tried."""
@@ -165,7 +169,7 @@ class Search:
         groups = [(name, list(group)) for name, group in itertools.groupby(self.choices, key=lambda c: c.dimension)]
         for number, (dimension, choices) in enumerate(groups):
             left = EXPLORING * self.seconds - self._spent
-            if left <= 0:
+            if left <= 0 or self.hurried():
                 self._tried += [_row(c, best, "not tried", "the time was over") for c in choices]
                 continue
             self.tell("options", f"{dimension}, {number + 1} of {len(groups)}")

@@ -5,7 +5,8 @@ queue short:
 
 - graphs that differ only in how their weights are computed are one graph: weights are computed before the model runs;
 - rewrites that pay and do not touch each other are made together, as one move: trying all subsets of them is pointless;
-- after a step that did not pay only rewrites of what it made are tried: all others were there before it.
+- after a step that did not pay only rewrites of what it made are tried: all others were there before it;
+- sums and products in another order, which cost the same, are tried only where a weight is among their operands.
 """
 
 from __future__ import annotations
@@ -175,14 +176,20 @@ class _Search:
         key = self.likeness.of(step.after.results)
         if key in self.visited:
             return None
+        cost = self.price(step.after)
+        if cost >= current.cost and match.pattern.reorders and not self._moves_weight(match):
+            return None
         self.visited.add(key)
         self.count += 1
-        cost = self.price(step.after)
         steps = (*current.steps, step)
         if cost < current.cost:
             return Candidate(step.after, cost, steps)
         fresh = new_nodes(made.values(), current.piece)
         return Candidate(step.after, cost, steps, frozenset(fresh), current.climb + 1)
+
+    def _moves_weight(self, match: Match) -> bool:
+        """Whether it may bring weights together: all that sums in another order are good for."""
+        return any(self.rewriter.constants.is_weight(value) for value in match.inputs.values())
 
     def _keep(self, candidate: Candidate) -> None:
         self.kept.append(candidate)

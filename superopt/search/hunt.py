@@ -19,6 +19,7 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
 from superopt.rewrite.weights import combined_bytes
 from superopt.rewrite.whole import weight_bytes
+from superopt.search.ending import Ending
 from superopt.search.explore import Candidate
 from superopt.search.follow import follow
 from superopt.search.learning import Learner
@@ -88,6 +89,11 @@ class Hunted:
     exhausted: bool = True
     notes: list[str] = field(default_factory=list[str])
 
+    def saving(self, trace: Sequence[Traced]) -> float:
+        """Seconds that a run of the model should take less with this part of the trace, as regions were timed."""
+        kinds = {record.kind for record in trace}
+        return sum(gain.seconds for gain in self.gains if gain.kind in kinds)
+
 
 @dataclass(frozen=True)
 class _Choice:
@@ -122,9 +128,10 @@ class Hunter:
         sizes: Mapping[str, int],
         budget: Budget,
         tell: Tell,
+        ending: Ending,
     ) -> None:
         self.model, self.rules, self.rewriter, self.timer = model, rules, rewriter, timer
-        self.sizes, self.budget, self.tell = sizes, budget, tell
+        self.sizes, self.budget, self.tell, self.ending = sizes, budget, tell, ending
         self.learner = Learner(predictor)
         self.found = Hunted()
         self._choices: dict[str, _Choice] = {}
@@ -187,7 +194,7 @@ class Hunter:
         return not node.bodies and not isinstance(self.rewriter.reader.read(node), str)
 
     def _explore(self, regions: Sequence[Region]) -> list[Sequence[Candidate]]:
-        left = self.budget.search - self.found.thinking
+        left = 0.0 if self.ending.is_asked() else self.budget.search - self.found.thinking
         if left <= 0 or not regions:
             self._stop = self._stop or bool(regions)
             self.found.exhausted = self.found.exhausted and not regions
@@ -197,7 +204,8 @@ class Hunter:
         started = time.monotonic()
         share = max(1.0, left / len(regions))
         tasks = [Task(r.piece, lambda p, r=r: self._price(p, r), share) for r in regions]
-        found = explore_all(tasks, self.rules, self.rewriter, self.budget.alpha, self.budget.candidates)
+        asked = self.ending.is_asked
+        found = explore_all(tasks, self.rules, self.rewriter, self.budget.alpha, self.budget.candidates, asked)
         self.found.thinking += time.monotonic() - started
         self.found.candidates += sum(explored.seen for explored in found)
         self.found.exhausted = self.found.exhausted and all(explored.exhausted for explored in found)
@@ -232,7 +240,7 @@ class Hunter:
 
     def _time(self, look: _Look, promising: Sequence[Candidate], most: int) -> None:
         """Times the start and the most promising against each other."""
-        left = self.budget.measure - self.found.measuring
+        left = 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring
         if not promising:
             return
         if left <= 0:
@@ -243,7 +251,8 @@ class Hunter:
         self.tell("timing regions", f"{len(subjects)} graphs of {size} nodes, {look.count} of its kind")
         started = time.monotonic()
         seconds = min(left, max(0.5, look.share * self.budget.measure * most / MEASURED))
-        times = self.timer.time([self._subject(c.piece, look.region) for c in subjects], seconds)
+        graphs = [self._subject(c.piece, look.region) for c in subjects]
+        times = self.timer.time(graphs, seconds, hurried=self.ending.is_asked)
         self.found.measuring += time.monotonic() - started
         for candidate, taken in zip(subjects, times, strict=True):
             if candidate not in look.times and taken is not None:
@@ -272,11 +281,12 @@ class Hunter:
         predicted, measured = (look.candidates[0].cost, chosen.cost), (own, taken)
         rules = tuple(s.rule.name for s in chosen.steps)
         self.found.gains.append(Gain(look.kind, look.count, predicted, measured, rules))
+        self.ending.is_worthwhile()
         return _Choice(look.kind, look.region.piece, chosen.steps)
 
     def _again(self, look: _Look, chosen: Candidate) -> tuple[float | None, float | None]:
         """Both timed afresh: the best of many looks better than it is."""
-        left = max(0.5, self.budget.measure - self.found.measuring)
+        left = max(0.5, 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring)
         started = time.monotonic()
         subjects = [self._subject(c.piece, look.region) for c in (look.candidates[0], chosen)]
         fresh = [replace(subject, key=f"{subject.key} again") for subject in subjects]

@@ -17,6 +17,7 @@ from superopt.ir.onnx.model import OPSETS
 from superopt.ir.onnx.stats import total_bytes
 from superopt.options import Options
 from superopt.report import SearchReport
+from superopt.search.ending import Ending
 from superopt.search.hunt import Budget, Hunted
 from superopt.search.trial import Tell, Trial
 from superopt.search.workshop import Workshop
@@ -44,8 +45,8 @@ class Hunting:
 class Ground:
     """Where rules are searched: what was measured for one search serves the next."""
 
-    def __init__(self, trial: Trial, options: Options, tell: Tell) -> None:
-        self.trial, self.options, self.tell = trial, options, tell
+    def __init__(self, trial: Trial, options: Options, tell: Tell, ending: Ending) -> None:
+        self.trial, self.options, self.tell, self.ending = trial, options, tell, ending
         self._stack = ExitStack()
         self._cache = None if options.costs is None else self._stack.enter_context(CostCache(options.costs))
         self._timer = RegionTimer(trial.deployment, self._cache, options.seed)
@@ -60,6 +61,8 @@ class Ground:
         """What the rules give, in a share of the time that searches have."""
         if workshop.model.opset not in OPSETS:
             return Hunting.nothing(f"opset {workshop.model.opset} is not one that superopt knows; only tidied")
+        if self.ending.is_asked():
+            return Hunting.nothing("the rules were not searched: an end was asked for before")
         try:
             sizes = self.trial.symbol_sizes()
             predictor = Predictor(sizes, self._coefficients)
@@ -70,7 +73,7 @@ class Ground:
             search=share * options.budget, measure=share * MEASURE * options.budget, candidates=options.candidates,
             alpha=options.alpha, growth=_growth(workshop, options),
         )  # fmt: skip
-        found, correlation = workshop.hunt(self._timer, predictor, sizes, budget, self.tell)
+        found, correlation = workshop.hunt(self._timer, predictor, sizes, budget, self.tell, self.ending)
         return Hunting(found, correlation, notes=tuple(found.notes))
 
     @cached_property

@@ -20,6 +20,8 @@ from superopt.options import Options
 from superopt.report import CheckReport, Environment, ModelFacts, Portable, Report, Rewrite, TimingReport
 from superopt.rewrite.emit import Vocabulary
 from superopt.search.deployments import Deployed, metadata_of
+from superopt.search.ending import Ending
+from superopt.search.hunt import Hunted
 from superopt.search.hunting import Ground, Hunting, search_report
 from superopt.search.rulebook import open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
@@ -30,9 +32,13 @@ from superopt.search.workshop import Workshop
 
 Found = Callable[[ModelFacts, list[str], Environment], None]
 
-HEAT, RACE, PORTABLE = 0.2, 1.0, 0.3
-"""Shares of the budget: to choose among variants, to compare the chosen one with the original, which ends as soon as
-the two are told apart, and to see what standard operators alone would give."""
+HEAT, RACE, FURTHER, PORTABLE = 0.2, 1.0, 2.0, 0.3
+"""Shares of the budget: to choose among variants; to compare the chosen one with the original, which ends as soon as
+the two are told apart; on top of that, while a small gain is still open; and to see what standard operators alone would
+give."""
+ALIKE = 1.01
+"""Times of variants that are no different; among those the one whose regions gained most is chosen."""
+INTERRUPTED = "interrupted: the search ended with what it had until then, which was checked in full and timed in short"
 DEPLOY = {"cpu": 0.2, "cuda": 0.5}
 """And to find session options: a GPU has more of them, they are worth more, and its sessions take longer to open."""
 
@@ -55,20 +61,24 @@ class Outcome:
     """The rewritten model, returned or not; None when nothing was rewritten."""
 
 
-def optimize_model(path: Path, where: Destination, options: Options, tell: Tell, found: Found) -> Outcome:
+def optimize_model(
+    path: Path, where: Destination, options: Options, tell: Tell, found: Found, ending: Ending | None = None
+) -> Outcome:
     """Stage the faster model, or the original, and report."""
-    return _Run(path, where, options, tell, found).outcome()
+    return _Run(path, where, options, tell, found, ending or Ending()).outcome()
 
 
 class _Run:
-    def __init__(self, path: Path, where: Destination, options: Options, tell: Tell, found: Found) -> None:
+    def __init__(
+        self, path: Path, where: Destination, options: Options, tell: Tell, found: Found, ending: Ending
+    ) -> None:
         self.started = time.monotonic()
         tell("loading", str(path.name))
         self.model = load(path)
         _refuse_lost_data(self.model, where)
-        self.where, self.options, self.tell = where, options, tell
+        self.where, self.options, self.tell, self.ending = where, options, tell, ending
         self.before = facts(self.model)
-        self.trial = Trial(self.model, options, tell)
+        self.trial = Trial(self.model, options, tell, ending)
         self.growth = None if options.growth < 0 else options.growth
         self.base = raised(self.model, options.opset) if options.opset else self.model
         found(self.before, list(self.model.external), self.trial.environment())
@@ -77,19 +87,22 @@ class _Run:
     def outcome(self) -> Outcome:
         self.tell("rewriting", "")
         tidied = normalize(self.base, growth_cap=self.growth)
+        if tidied.rewrites:
+            self.ending.is_worthwhile()
         book = open_rulebook(self.options.rules)
         workshop = Workshop(self.base, tidied.graph, book, self._vocabulary(self.options.allow == "contrib"))
-        with Ground(self.trial, self.options, self.tell) as ground:
+        with Ground(self.trial, self.options, self.tell, self.ending) as ground:
             hunting = ground.hunt(workshop)
-            variant, files = self._best(variants(workshop, tidied.rewrites, hunting.found))
-            repairer = Repairer(self.base, workshop, self.growth, self._check, self.tell)
+            variant, files = self._best(variants(workshop, tidied.rewrites, hunting.found), hunting.found)
+            repairer = Repairer(self.base, workshop, self.growth, self._check, self.tell, self.ending)
             checked = repairer.repaired(variant) if variant.is_changed or self.base is not self.model else None
             written = files.get(variant.name)
             if checked is not None and (written is None or checked.graph is not variant.graph):
                 written = self._stage(checked.graph)
-            timing = self._time(checked, written)
+            timing = self._time(checked, written, hunting.found)
             accepted = checked is not None and _is_equal(checked) and self._accepts(timing)
-            portable = self._portable(checked, tidied.rewrites, workshop, ground) if accepted else None
+            wanted = accepted and not self.ending.is_asked()
+            portable = self._portable(checked, tidied.rewrites, workshop, ground) if wanted else None
         return self._finish(checked, written, timing, accepted, repairer.workshop, hunting, portable)
 
     def _vocabulary(self, contrib: bool) -> Vocabulary:
@@ -108,41 +121,48 @@ class _Run:
         self.tell("searching", "standard operators alone")
         standard = Workshop(self.base, workshop.tidied, workshop.book, self._vocabulary(False))
         hunting = ground.hunt(standard, PORTABLE)
-        variant, files = self._best(variants(standard, passes, hunting.found))
+        variant, files = self._best(variants(standard, passes, hunting.found), hunting.found)
         if not variant.is_changed:
             return Portable(operators=extra, speedup=1.0, interval=None, note="nothing to improve: the original")
         report = self.trial.race(load(files[variant.name].path), PORTABLE * self.options.budget)
         note = "timed, not checked: `--allow standard` checks it" if report.status != "untimed" else report.reason
         return Portable(operators=extra, speedup=report.speedup, interval=report.speedup_interval, note=note)
 
-    def _best(self, candidates: list[Variant]) -> tuple[Variant, dict[str, Written]]:
-        """The variant that runs fastest as a whole, and the files of all."""
+    def _best(self, candidates: list[Variant], hunted: Hunted) -> tuple[Variant, dict[str, Written]]:
+        """The variant that runs fastest as a whole, and the files of all.
+
+        Whole models are timed briefly here, regions were timed to a percent or two. So where variants are alike, and
+        where there is no time for them, what the regions gained decides.
+        """
         changed = [c for c in candidates if c.is_changed]
         if not changed:
             return candidates[0], {}
         files = {c.name: self._stage(c.graph) for c in changed}
-        if len(changed) == 1:
-            return changed[0], files
+        most = max(changed, key=lambda c: hunted.saving(c.trace))
+        if len(changed) == 1 or self.ending.is_asked():
+            return most, files
         try:
             models = {ORIGINAL: self.model, **{name: load(w.path) for name, w in files.items()}}
             comparison, _ = self.trial.compare_all(models, HEAT * self.options.budget)
         except CannotRun:
             return changed[0], files
         speeds = {c.name: comparison.pair(c.name).speedup or 0.0 for c in changed}
-        return max(changed, key=lambda c: speeds[c.name]), files
+        alike = [c for c in changed if speeds[c.name] * ALIKE >= max(speeds.values())]
+        return max(alike, key=lambda c: (hunted.saving(c.trace), speeds[c.name])), files
 
     def _stage(self, graph: Graph) -> Written:
         self.staged += 1
         folder = self.where.folder / f"candidate{self.staged}"
         return stage(self.base, graph, folder, self.where.name, self.where.data_name)
 
-    def _time(self, checked: Variant | None, written: Written | None) -> TimingReport:
+    def _time(self, checked: Variant | None, written: Written | None, hunted: Hunted) -> TimingReport:
         """Only a candidate that was found equal is worth timing."""
         if checked is None or written is None:
             return self.trial.time_original()
         if not _is_equal(checked):
             return TimingReport.untimed("a model that was not found equal is not timed")
-        return self.trial.race(load(written.path), RACE * self.options.budget)
+        budget, saving = self.options.budget, hunted.saving(checked.trace)
+        return self.trial.race(load(written.path), RACE * budget, FURTHER * budget, saving)
 
     def _accepts(self, timing: TimingReport) -> bool:
         if timing.status == "faster":
@@ -191,11 +211,15 @@ class _Run:
             options=self.options.as_json(),
             peak_memory_bytes=peak_resident_bytes(),
             seconds=time.monotonic() - self.started,
+            interrupted=self.ending.is_asked(),
             notes=[*self._notes(accepted), *workshop.book.notes, *hunting.notes, *(checked.notes if checked else ())],
         )
         return Outcome(result, report, None if written is None else written.path)
 
     def _notes(self, accepted: bool) -> list[str]:
+        return [*([INTERRUPTED] if self.ending.is_asked() else ()), *self._raised(accepted)]
+
+    def _raised(self, accepted: bool) -> list[str]:
         if not accepted or self.base is self.model:
             return []
         before, after = self.model, self.base

@@ -15,6 +15,8 @@ from superopt.rewrite.rewriter import Rewriter, Rules, Step, Taken
 from superopt.runtime.cores import usable_cores
 from superopt.search.explore import Candidate, Explored, Limits, explore
 
+POLL_SECONDS = 0.1
+
 
 @dataclass(frozen=True)
 class Task:
@@ -35,18 +37,30 @@ class _Told:
 
 
 def explore_all(
-    tasks: Sequence[Task], rules: Rules, rewriter: Rewriter, alpha: float, candidates: int
+    tasks: Sequence[Task],
+    rules: Rules,
+    rewriter: Rewriter,
+    alpha: float,
+    candidates: int,
+    hurried: Callable[[], bool] = lambda: False,
 ) -> list[Explored]:
-    """The candidates of each region, the region itself first."""
+    """The candidates of each region, the region itself first; those seen so far from when on it is `hurried`."""
     workers = min(usable_cores(), len(tasks))
     if workers < 2 or multiprocessing.current_process().daemon:
-        return [_explore(task, rules, rewriter, alpha, candidates) for task in tasks]
-    global _work
-    _work = lambda k: _tell(_explore(tasks[k], rules, rewriter, alpha, candidates))  # noqa: E731
+        return [_explore(task, rules, rewriter, alpha, candidates, hurried) for task in tasks]
     context = multiprocessing.get_context("fork")
+    enough = context.RawValue("b", hurried())
+    global _work
+    _work = lambda k: _tell(  # noqa: E731
+        _explore(tasks[k], rules, rewriter, alpha, candidates, lambda: bool(enough.value))
+    )
     try:
         with context.Pool(workers) as pool:
-            told = pool.map(_call, range(len(tasks)), chunksize=1)
+            answer = pool.map_async(_call, range(len(tasks)), chunksize=1)
+            while not answer.ready():
+                answer.wait(POLL_SECONDS)
+                enough.value = hurried()
+            told = answer.get()
     finally:
         _work = _nothing
     return [_retaken(task, found, rules, rewriter) for task, found in zip(tasks, told, strict=True)]
@@ -64,9 +78,12 @@ def _call(k: int) -> _Told:
     return _work(k)
 
 
-def _explore(task: Task, rules: Rules, rewriter: Rewriter, alpha: float, candidates: int) -> Explored:
+def _explore(
+    task: Task, rules: Rules, rewriter: Rewriter, alpha: float, candidates: int, hurried: Callable[[], bool]
+) -> Explored:
     until = time.monotonic() + task.seconds
-    return explore(task.piece, rules, rewriter, task.price, Limits(alpha, candidates, lambda: time.monotonic() > until))
+    limits = Limits(alpha, candidates, lambda: time.monotonic() > until or hurried())
+    return explore(task.piece, rules, rewriter, task.price, limits)
 
 
 def _tell(explored: Explored) -> _Told:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from superopt.runtime.facts import device_facts, runtime_facts
 from superopt.runtime.session import Session
 from superopt.runtime.target import resolve_target
 from superopt.search.deployments import Deployed, search_deployment
+from superopt.search.ending import Ending
 from superopt.search.sizes import Point, points_of, rows, weigh
 from superopt.version import __version__
 
@@ -37,9 +38,10 @@ ORIGINAL, CANDIDATE = "original", "candidate"
 class Trial:
     """Raises `BadModel` at once for a model that this onnxruntime is too old for."""
 
-    def __init__(self, model: Model, options: Options, tell: Tell) -> None:
+    def __init__(self, model: Model, options: Options, tell: Tell, ending: Ending | None = None) -> None:
         refuse_future(model)
         self.model, self.options, self._tell = model, options, tell
+        self._hurried = (ending or Ending()).is_asked
         target = resolve_target(options.target)
         self.deployment = Deployment(target, threads=options.threads or usable_cores())
         self.points = points_of(options.dim)
@@ -55,10 +57,16 @@ class Trial:
             progress=lambda text: self._tell("checking", text),
         )  # fmt: skip
 
-    def race(self, candidate: Model, seconds: float | None = None) -> TimingReport:
-        """The candidate against the original, interleaved, at every point; the figures weigh the points together."""
+    def race(
+        self, candidate: Model, seconds: float | None = None, further: float = 0.0, saving: float = 0.0
+    ) -> TimingReport:
+        """The candidate against the original, interleaved, at every point; the figures weigh the points together.
+
+        It takes `further` seconds where a small gain is still open. A `saving` is what the candidate's regions, timed
+        at the first point, say that a run of it takes less.
+        """
         try:
-            found, frozen = self._compare({ORIGINAL: self.model, CANDIDATE: candidate}, seconds)
+            found, frozen = self._compare({ORIGINAL: self.model, CANDIDATE: candidate}, seconds, further, saving)
         except CannotRun as error:
             return TimingReport.untimed(str(error))
         report = weigh(self.points, found).report(CANDIDATE, self.shapes, frozen)
@@ -83,29 +91,33 @@ class Trial:
 
     def deploy(self, path: Path, seconds: float) -> Deployed:
         """The session options that a model runs best with; those given where no search is wanted."""
-        if self.options.options == "fixed":
+        if self.options.options == "fixed" or self._hurried():
             return Deployed(self.deployment, self.deployment, searched=False)
         return search_deployment(
             path, self._feeds[0], self.deployment, seconds, further=self._feeds[1:], seed=self.options.seed,
-            tell=self._tell, measure=self._cached,
+            tell=self._tell, measure=self._cached, hurried=self._hurried,
         )  # fmt: skip
 
     def _cached(self, subjects: Sequence[Subject], feeds: Mapping[str, Any], method: Method) -> Comparison:
         """A comparison of one model's deployments, from the cost file where it is there."""
         if self.options.costs is None:
-            return compare(subjects, feeds, method)
+            return compare(subjects, feeds, method, hurried=self._hurried)
         models = {s.name: load(s.model) if isinstance(s.model, Path) else self.model for s in subjects[:1]}
         key = replace(self._key(models, feeds), deployments=tuple(s.deployment.text for s in subjects))
         with CostCache(self.options.costs) as cache:
-            return cache.get_or_measure(key, lambda: compare(subjects, feeds, method))[0]
+            measure = partial(compare, subjects, feeds, method, hurried=self._hurried)
+            return cache.get_or_measure(key, measure, self._hurried)[0]
 
-    def _compare(self, models: Mapping[str, Model], seconds: float | None = None) -> tuple[list[Comparison], bool]:
+    def _compare(
+        self, models: Mapping[str, Model], seconds: float | None = None, further: float = 0.0, saving: float = 0.0
+    ) -> tuple[list[Comparison], bool]:
         """One comparison for each point; whether the cost file had them all."""
         if seconds is None:
             seconds = self.options.budget if len(models) > 1 else min(2.0, self.options.budget)
-        method = Method(seconds=seconds / len(self.points))
+        method = Method(seconds=seconds / len(self.points), further=further / len(self.points))
+        methods = [replace(method, saving=0.0 if i else saving) for i in range(len(self.points))]
         subjects = [Subject(n, _source(m), self.deployment, size=total_bytes(m)) for n, m in models.items()]
-        found = [self._compare_at(i, models, subjects, method) for i in range(len(self.points))]
+        found = [self._compare_at(i, models, subjects, methods[i]) for i in range(len(self.points))]
         return [comparison for comparison, _ in found], all(frozen for _, frozen in found)
 
     def _compare_at(
@@ -114,14 +126,15 @@ class Trial:
         feeds, where = self._feeds[point], self.points[point].text if len(self.points) > 1 else ""
 
         def measure() -> Comparison:
-            return compare(subjects, feeds, method, tell=lambda progress: self._show(progress, where))
+            tell = partial(self._show, where)
+            return compare(subjects, feeds, method, tell=tell, hurried=self._hurried)
 
         if self.options.costs is None:
             return measure(), False
         with CostCache(self.options.costs) as cache:
-            return cache.get_or_measure(self._key(models, feeds), measure)
+            return cache.get_or_measure(self._key(models, feeds), measure, self._hurried)
 
-    def _show(self, progress: Progress, where: str) -> None:
+    def _show(self, where: str, progress: Progress) -> None:
         text = f"{progress.phase}, {progress.seconds:.0f} of at most {progress.limit:.0f} s"
         self._tell("timing", f"{where}: {text}" if where else text)
 

@@ -12,6 +12,7 @@ from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model
 from superopt.normalize import normalize
 from superopt.report import CheckReport, Rewrite
+from superopt.search.ending import Ending
 from superopt.search.hunt import Hunted
 from superopt.search.trace import Traced
 from superopt.search.workshop import Workshop
@@ -66,6 +67,7 @@ class Repairer:
     growth: int | None
     check: Check
     tell: Tell
+    ending: Ending = field(default_factory=Ending)
     forbidden: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     notes: list[str] = field(default_factory=list[str])
     passes: tuple[Rewrite, ...] = ()
@@ -75,7 +77,7 @@ class Repairer:
         trace, self.passes = variant.trace, variant.passes
         report = self.check(variant.graph)
         for _ in range(ATTEMPTS):
-            if report.status != "different" or not variant.is_changed:
+            if report.status != "different" or not variant.is_changed or self.ending.is_asked():
                 break
             self.tell("looking for the rewrite that changed the outputs", f"{len(trace)} regions")
             if trace and self.check(self.workshop.tidied).status != "different":

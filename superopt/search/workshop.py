@@ -23,6 +23,7 @@ from superopt.rewrite.rewriter import Rewriter, Step
 from superopt.rewrite.weights import CannotCombine, combine
 from superopt.rewrite.whole import graph_of, piece_of
 from superopt.search.bodies import bodies, graphs
+from superopt.search.ending import Ending
 from superopt.search.hunt import Budget, Hunted, Hunter, Tell
 from superopt.search.rulebook import Rulebook
 from superopt.search.trace import Traced, replay_one
@@ -40,11 +41,18 @@ class Workshop:
     """How weights are combined; whoever wants to know which ones listens here."""
 
     def hunt(
-        self, timer: RegionTimer, predictor: Predictor, sizes: Mapping[str, int], budget: Budget, tell: Tell
+        self,
+        timer: RegionTimer,
+        predictor: Predictor,
+        sizes: Mapping[str, int],
+        budget: Budget,
+        tell: Tell,
+        ending: Ending | None = None,
     ) -> tuple[Hunted, float | None]:
         """What the rules give, and how well predictions ranked it."""
         rewriter = self._rewriter()
-        hunter = Hunter(self.model, self.book.rules, rewriter, timer, predictor, sizes, budget, tell)
+        ending = ending or Ending()
+        hunter = Hunter(self.model, self.book.rules, rewriter, timer, predictor, sizes, budget, tell, ending)
         for graph, where in graphs(self.tidied):
             hunter.run(piece_of(graph, rewriter.constants), where)
         return hunter.found, hunter.learner.rank_correlation

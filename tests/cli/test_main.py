@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -197,29 +196,6 @@ def test_a_limit_keeps_the_original_and_exits_with_3(tmp_path: Path, capsys: pyt
     assert err.splitlines()[-1].endswith("; the original was kept")
     assert (tmp_path / "o.onnx").read_bytes() == path.read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["m.onnx", "o.onnx"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("stage", ["loading", "timing"])
-def test_an_interrupt_ends_cleanly(model: Path, tmp_path: Path, number: signal.Signals, stage: str) -> None:
-    # A shell that starts this test in the background makes it ignore interrupts, and so its children.
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heard}; from superopt.cli import entry; entry()"
-    command = [sys.executable, "-c", code, "optimize", model, "-o", tmp_path / "o.onnx", *QUICK[:4], "--budget", "60"]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        lines: list[str] = []
-        for line in process.stderr:
-            lines.append(line)
-            if stage in line:
-                process.send_signal(number)
-                break
-        out, rest = process.communicate(timeout=60)
-    assert process.returncode == 130, "".join(lines) + rest
-    assert rest.splitlines()[-1] == "superopt: interrupted"
-    assert "Traceback" not in rest
-    assert out == ""
-    assert os.listdir(tmp_path) == ["m.onnx"]
 
 
 def test_a_file_size_limit_is_told_in_one_line(tmp_path: Path) -> None:

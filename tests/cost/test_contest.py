@@ -4,7 +4,9 @@ from collections import Counter
 
 import pytest
 
+from superopt.cost.challenger import Challenger, Evidence
 from superopt.cost.contest import Contest, Method, Progress
+from superopt.cost.result import Comparison
 from superopt.cost.sitting import Bench, Runner
 from superopt.errors import CannotRun
 from tests.cost.world import RUN, Model, Weather, World, contest
@@ -36,6 +38,102 @@ def test_equal_models_are_not_told_apart(weather: Weather, together: bool):
 @pytest.mark.parametrize("name", ["ordinary", "quiet", "lucky openings", "unfair openings"])
 def test_three_percent_are_found_in_the_default_time(name: str):
     assert verdicts(WEATHERS[name], 1.03, runs=50)["faster"] >= 45
+
+
+PATIENT = Method(seconds=60, further=120)
+HEAVY = Weather(noise=0.01, luck=0.01)
+"""As large models behave: a second to open, a tenth to run, 1.5 % between sittings."""
+
+
+def heavy(monkeypatch: pytest.MonkeyPatch, gain: float, runs: int, method: Method = PATIENT) -> list[Comparison]:
+    monkeypatch.setattr("tests.cost.world.OPENING", 1.0)
+    return [contest(World(seed, HEAVY), [0.1, 0.1 / gain], method) for seed in range(runs)]
+
+
+def seconds(found: list[Comparison]) -> float:
+    return sum(comparison.seconds for comparison in found) / len(found)
+
+
+def count(found: list[Comparison], verdict: str) -> int:
+    return sum(comparison.pairs[0].verdict == verdict for comparison in found)
+
+
+def test_a_small_gain_is_settled_in_further_time(monkeypatch: pytest.MonkeyPatch):
+    short = heavy(monkeypatch, 1.015, 60, Method(seconds=60))
+    found = heavy(monkeypatch, 1.015, 60)
+    assert count(short, "faster") <= 12
+    assert count(found, "faster") >= 45
+    for pair in (comparison.pairs[0] for comparison in found):
+        assert pair.verdict != "faster" or (pair.interval is not None and pair.interval.low > 1.0)
+    assert max(comparison.seconds for comparison in found) < 200
+
+
+def test_a_gain_that_regions_promise_is_settled_more_often(monkeypatch: pytest.MonkeyPatch):
+    promised = Method(seconds=60, further=120, saving=0.0015)
+    assert count(heavy(monkeypatch, 1.015, 60, promised), "faster") >= 50
+
+
+@pytest.mark.parametrize("saving", [0.0, 0.0015])
+def test_further_time_accepts_no_more_equal_models(monkeypatch: pytest.MonkeyPatch, saving: float):
+    """However much is promised; one in a hundred is what the contest allows itself."""
+    method = Method(seconds=60, further=120, saving=saving)
+    assert count(heavy(monkeypatch, 1.0, 400, method), "faster") <= 4
+
+
+@pytest.mark.parametrize("saving", [0.0, 0.0015])
+def test_a_loss_takes_no_further_time(monkeypatch: pytest.MonkeyPatch, saving: float):
+    found = heavy(monkeypatch, 0.95, 40, Method(seconds=60, further=120, saving=saving))
+    assert count(found, "faster") == 0
+    assert seconds(found) < 66
+
+
+def test_equal_models_take_less_further_time_than_there_is(monkeypatch: pytest.MonkeyPatch):
+    assert seconds(heavy(monkeypatch, 1.0, 40)) < 90
+
+
+def test_slow_models_settle_with_twelve_sittings_or_not_at_all():
+    for run, least in ((0.8, 12), (5.0, 0)):
+        told: list[Progress] = []
+        contest(World(3, Weather(noise=0.002, outliers=0.0, luck=0.01)), [run, run / 1.01], PATIENT, told=told)
+        settled = [p for p in told if p.phase == "settle"]
+        assert len(settled) >= least
+        assert bool(settled) == bool(least)
+
+
+def test_fresh_sittings_are_looked_at_twice_at_most(monkeypatch: pytest.MonkeyPatch):
+    """Acceptance by chance grows with every look, and alpha is spent on two."""
+    looks: list[int] = []
+    accept = Contest._accept  # pyright: ignore[reportPrivateUsage]
+
+    def counted(self: Contest, c: Challenger, fresh: Evidence) -> None:
+        looks.append(len(fresh))
+        accept(self, c, fresh)
+
+    monkeypatch.setattr(Contest, "_accept", counted)
+    seen: list[int] = []
+    for seed in range(20):
+        looks.clear()
+        contest(World(seed, WEATHERS["noisy"]), [RUN, RUN / 1.01], Method(seconds=20, further=40, saving=0.01 * RUN))
+        assert looks == sorted(set(looks))
+        seen.append(len(looks))
+    assert max(seen) == 2
+
+
+def test_an_end_that_is_asked_for_leaves_a_quarter_of_the_time():
+    world, asked = World(0, WEATHERS["noisy"]), 3.0
+    bench = Bench(lambda i: Model(world, RUN / 1.01 if i else RUN), world.clock, 0.004, 0.5)
+    hurried = Contest(["a", "b"], bench, PATIENT, True, hurried=lambda: world.now > asked).run()
+    assert asked < hurried.seconds < asked + 0.25 * PATIENT.seconds + 2.0
+
+
+def test_in_a_hurry_a_large_gain_of_slow_models_is_still_told(monkeypatch: pytest.MonkeyPatch):
+    """A quarter of the time is enough for three sittings; they have ten."""
+    monkeypatch.setattr("tests.cost.world.OPENING", 1.0)
+    world = World(0, HEAVY)
+    bench = Bench(lambda i: Model(world, 0.1 / 1.2 if i else 0.1), world.clock, 0.004, 0.5)
+    found = Contest(["a", "b"], bench, PATIENT, True, hurried=lambda: True).run()
+    assert found.pairs[0].verdict == "faster"
+    assert found.seconds < PATIENT.seconds
 
 
 def test_a_slower_model_is_called_slower():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 from collections.abc import Sequence
@@ -126,3 +127,14 @@ def test_tight_is_finer_near_the_first():
     assert not is_tight(scattered(0.0, 0.04))
     assert is_tight(scattered(1.0, 0.04))
     assert not is_tight([0.0] * 5)
+
+
+def test_in_a_hurry_no_further_batch_is_opened():
+    track = Track([1e-3] * 40)
+    race = dataclasses.replace(track.race, hurried=lambda: track.world.openings > 5)
+    found = race.run(60.0)
+    assert found[FIRST] is not None
+    late = [i for i, taken in enumerate(found) if taken is None]
+    assert late
+    assert {track.reasons[i] for i in late} == {NO_TIME_LEFT}
+    assert track.world.open == 0

@@ -139,6 +139,13 @@ def test_what_failed_is_remembered_and_what_was_late_is_not(clock: Clock):
 
 
 @pytest.mark.unit
+def test_what_was_timed_in_a_hurry_is_not_remembered(clock: Clock):
+    here = RegionTimer(HERE)
+    assert here.time(named("a", "b"), 1.0, hurried=lambda: True) == [None, None]
+    assert here.time(named("a", "b"), 1.0) == [1.0, 2.0]
+
+
+@pytest.mark.unit
 def test_a_cost_file_answers_the_next_run(clock: Clock, tmp_path: Path):
     with CostCache(tmp_path / "c") as cache:
         RegionTimer(HERE, cache).time(named("a", "bad"), 1.0)

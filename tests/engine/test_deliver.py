@@ -79,7 +79,7 @@ def test_a_dry_run_writes_nothing(source: Path, tmp_path: Path) -> None:
 def test_paths_that_cannot_be_are_refused_before_any_work(
     monkeypatch: pytest.MonkeyPatch, source: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(module, "run_job", lambda *_: pytest.fail("work was begun"))
+    monkeypatch.setattr(module, "run_job", lambda *_, **__: pytest.fail("work was begun"))
     (tmp_path / "link.onnx").symlink_to(source)
     os.mkfifo(tmp_path / "pipe")
     for out, kind in (
@@ -102,7 +102,7 @@ def test_paths_that_cannot_be_are_refused_before_any_work(
 def test_when_the_job_is_stopped_the_original_is_kept(
     monkeypatch: pytest.MonkeyPatch, source: Path, tmp_path: Path, stopped: Exception
 ) -> None:
-    def stop(job, limits, tell, watched) -> Done:
+    def stop(job, limits, tell, watched, **_) -> Done:
         (job.folder / "candidate").mkdir()
         (job.folder / "candidate" / "half").write_text("written")
         watched.known = Known(facts=FACTS, external=["sub/w.bin"], environment=PLACE)
@@ -122,7 +122,7 @@ def test_when_the_job_is_stopped_the_original_is_kept(
 def test_when_nothing_is_known_yet_nothing_is_written(
     monkeypatch: pytest.MonkeyPatch, source: Path, tmp_path: Path, error: BaseException
 ) -> None:
-    def stop(*_) -> Done:
+    def stop(*_, **__) -> Done:
         raise error
 
     monkeypatch.setattr(module, "run_job", stop)

@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import IO
 
 import pytest
 
 from superopt.engine import watch
-from superopt.engine.job import CheckJob, Done, Failed, Known, OptimizeJob, Stage
+from superopt.engine.interrupts import held_back
+from superopt.engine.job import AnyEvent, CheckJob, Done, Failed, Known, Offer, OptimizeJob, Stage
 from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
 from superopt.errors import BadModel, LimitHit, WorkerDied
 from superopt.options import Options
@@ -57,7 +59,7 @@ class Played:
             assert [c.poll() is not None for c in self.children] == [True]
 
 
-def say(*events: Stage | Known | Done | Failed) -> str:
+def say(*events: AnyEvent) -> str:
     return "".join(f"print({e.model_dump_json()!r}, flush=True)\n" for e in events)
 
 
@@ -126,6 +128,65 @@ def test_an_interrupt_ends_the_child_and_what_it_started(monkeypatch: pytest.Mon
         run_job(JOB, ROOMY, interrupt, played.watched)
     assert played.children[0].poll() == -signal.SIGKILL
     assert is_gone(int((tmp_path / "pid").read_text()))
+
+
+LISTENING = (
+    "asked = []\nsignal.signal(signal.SIGINT, lambda *_: asked.append(1))\n"
+    "def wait():\n    while not asked: time.sleep(0.01)\n"
+)
+
+
+def pressing(*stages: str) -> Callable[[Stage], None]:
+    """Ctrl-C each time that one of the stages is told."""
+    return lambda stage: signal.raise_signal(signal.SIGINT) if stage.stage in stages else None
+
+
+def test_a_patient_caller_asks_first(monkeypatch: pytest.MonkeyPatch, usual_interrupts: None) -> None:
+    script = LISTENING + say(Offer(), Stage(stage="searching")) + "wait()\n" + say(Done(report={"a": 1}))
+    played = Played(monkeypatch, script)
+    assert run_job(JOB, ROOMY, pressing("searching"), played.watched, patient=True).report == {"a": 1}
+    assert played.watched.asked
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    ("script", "stages", "patient"),
+    [
+        (say(Stage(stage="searching")), ["searching"], True),  # nothing is offered
+        (say(Offer(), Stage(stage="searching")), ["searching", "ending"], True),  # a second time
+        (say(Offer(), Stage(stage="searching")), ["searching"], False),
+    ],
+)
+def test_otherwise_an_interrupt_ends_it(
+    monkeypatch: pytest.MonkeyPatch, usual_interrupts: None, script: str, stages: list[str], patient: bool
+) -> None:
+    played = Played(monkeypatch, LISTENING + script + "time.sleep(600)")
+    with pytest.raises(KeyboardInterrupt):
+        run_job(JOB, ROOMY, pressing(*stages), played.watched, patient=patient)
+    assert played.children[0].poll() == -signal.SIGKILL
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_steps_that_belong_together_are_not_interrupted(usual_interrupts: None) -> None:
+    done: list[int] = []
+
+    def move() -> None:
+        with held_back():
+            done.append(1)
+            signal.raise_signal(signal.SIGINT)
+            done.append(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        move()
+    assert done == [1, 2]
+
+
+@pytest.fixture
+def usual_interrupts() -> Generator[None]:
+    """Whoever runs the tests in the background makes them ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def is_gone(pid: int) -> bool:

@@ -15,7 +15,7 @@ from superopt.generate.enumerate import Enumeration
 from superopt.generate.keys import Keys
 from superopt.generate.local import local
 from superopt.generate.recipe import Scene, load_recipe
-from superopt.generate.several import joined
+from superopt.generate.several import joined, side_by_side
 from superopt.generate.stage import Stage
 from superopt.generate.term import Pair, show
 from superopt.rewrite.text import format_rule, parse_rules
@@ -152,3 +152,10 @@ targets = ["SimplifiedLayerNormalization($, $, axis=|b|, epsilon=1e-5)"]
     target = "SimplifiedLayerNormalization(x, g, axis=|b|, epsilon=1e-5)"
     spelled = {s for p in pairs if show(p.left[0], of.templates) == target for s in [show(p.right[0], of.templates)]}
     assert "Div(Mul(x, g), Sqrt(Add(ReduceMean(Mul(x, x), axes=[|b|]), 1e-5)))" in spelled
+
+
+def test_graphs_with_several_results_are_counted_as_choices():
+    # 3 graphs with one operator, 10 with two: {a, b} of the three; {a, A}; {a, b, c}.
+    assert side_by_side([0, 3, 10], 2) == 3
+    assert side_by_side([0, 3, 10, 100], 3) == 3 + 3 * 10 + 1
+    assert side_by_side([0, 1, 0, 0], 3) == 0

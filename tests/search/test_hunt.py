@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,9 +19,14 @@ from superopt.ir.onnx import encode, parse
 from superopt.normalize import normalize
 from superopt.options import Options
 from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.piece import Piece
+from superopt.rewrite.rewriter import Rewriter
+from superopt.rewrite.whole import piece_of
+from superopt.search.ending import Ending
 from superopt.search.hunt import Budget
 from superopt.search.learning import spearman
 from superopt.search.optimize import Destination, optimize_model
+from superopt.search.parallel import Task, explore_all
 from superopt.search.rulebook import open_rulebook
 from superopt.search.workshop import Workshop
 
@@ -36,7 +42,7 @@ class Counting:
     def __init__(self) -> None:
         self.asked = 0
 
-    def time(self, subjects: Sequence[RegionSubject], seconds: float, tell=None) -> list[float | None]:
+    def time(self, subjects: Sequence[RegionSubject], seconds: float, tell=None, **_) -> list[float | None]:
         self.asked += len(subjects)
         return [_seconds(onnx.load_from_string(subject.model())) for subject in subjects]
 
@@ -74,12 +80,12 @@ def lora(layers: int, scale: float = 1.0, seed: int = 0) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def hunted(proto: onnx.ModelProto, growth: int = 1 << 20, contrib: bool = True, **limits):
+def hunted(proto: onnx.ModelProto, growth: int = 1 << 20, contrib: bool = True, ending: Ending | None = None, **limits):
     model = parse(proto.SerializeToString())
     shop = Workshop(model, normalize(model).graph, BOOK, Vocabulary(contrib=contrib))
     budget = Budget(**{"search": 60, "measure": 60, "candidates": 100, "alpha": 1.05, "growth": growth, **limits})
     clock = Counting()
-    found, _ = shop.hunt(clock, Predictor({"n": 16}), {"n": 16}, budget, lambda *_: None)  # pyright: ignore[reportArgumentType]
+    found, _ = shop.hunt(clock, Predictor({"n": 16}), {"n": 16}, budget, lambda *_: None, ending)  # pyright: ignore[reportArgumentType]
     return shop, found, clock
 
 
@@ -153,6 +159,38 @@ def test_standard_means_standard() -> None:
 def test_without_time_nothing_is_searched_and_that_is_said() -> None:
     _, found, clock = hunted(lora(2), search=0.0)
     assert (found.trace, found.exhausted, clock.asked) == ([], False, 0)
+
+
+def test_an_end_that_is_asked_for_keeps_what_was_found() -> None:
+    _, nothing, clock = hunted(lora(2), ending=Ending(is_asked=lambda: True))
+    assert (nothing.trace, nothing.exhausted, clock.asked) == ([], False, 0)
+    told: list[bool] = []
+    shop, found, _ = hunted(lora(2), ending=Ending(lambda: bool(told), lambda: told.append(True)))
+    assert told
+    assert found.trace
+    assert not found.exhausted
+    assert found.saving(found.trace) > 0
+    assert shop.build(found.trace, strict=True)[1]
+    assert hunted(lora(2))[1].exhausted
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_search_under_way_hears_of_the_end(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    """In this process, and in those that search regions side by side."""
+    monkeypatch.setattr("superopt.search.parallel.usable_cores", lambda: cores)
+    model = parse(lora(1).SerializeToString())
+    rewriter = Rewriter(BOOK.registry, 17, Vocabulary(contrib=True), model.functions)
+    piece = piece_of(normalize(model).graph, rewriter.constants)
+
+    def slow(piece: Piece) -> float:
+        time.sleep(0.02)
+        return float(len(piece.nodes))
+
+    tasks = [Task(piece, slow, 600.0)] * 2
+    whole = explore_all(tasks, BOOK.rules, rewriter, 1.05, 100)
+    hurried = explore_all(tasks, BOOK.rules, rewriter, 1.05, 100, lambda: True)
+    assert all(early.seen < late.seen for early, late in zip(hurried, whole, strict=True))
+    assert not any(early.exhausted for early in hurried)
 
 
 def test_the_same_search_twice_is_the_same() -> None:

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import parser
 
+from superopt.cost.result import Comparison, PairTiming
 from superopt.errors import BadModel, BadOption
 from superopt.ir.graph import Graph, Label, make_node
 from superopt.normalize import Normalized
@@ -18,7 +19,11 @@ from superopt.options import Options
 from superopt.report import CheckReport, Interval, Rewrite, TimingReport
 from superopt.search import optimize, trial, variants
 from superopt.search.compare import bench_models, check_models
+from superopt.search.ending import Ending
+from superopt.search.hunt import Gain, Hunted
 from superopt.search.optimize import Destination, Outcome, optimize_model
+from superopt.search.trace import Traced
+from superopt.search.variants import Variant
 
 pytestmark = pytest.mark.ort
 
@@ -42,10 +47,10 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "in.onnx"
 
 
-def optimized(source: Path, folder: str = "staging", **options: Any) -> Outcome:
+def optimized(source: Path, folder: str = "staging", ending: Ending | None = None, **options: Any) -> Outcome:
     where = Destination(source.parent / folder, "out.onnx", "out.onnx.data", False)
     given = {"target": "cpu", "budget": 0.1, "threads": 1, **options}
-    return optimize_model(source, where, Options.of(**given), lambda *_: None, lambda *_: None)
+    return optimize_model(source, where, Options.of(**given), lambda *_: None, lambda *_: None, ending)
 
 
 def timed(status: Any, low: float | None = None) -> TimingReport:
@@ -79,7 +84,7 @@ def test_what_comes_back(
     verdict: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(trial.Trial, "check", lambda self, path: checked(check))
-    monkeypatch.setattr(trial.Trial, "race", lambda self, model, seconds: timing)
+    monkeypatch.setattr(trial.Trial, "race", lambda self, model, *_: timing)
     outcome = optimized(source, accept=accept)
     assert outcome.report.returned == returned
     assert outcome.report.verdict.startswith(verdict)
@@ -120,7 +125,7 @@ def test_a_wrong_pass_is_caught_by_the_real_check(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(variants, "normalize", wrong)
     monkeypatch.setattr(optimize, "normalize", wrong)
-    monkeypatch.setattr(trial.Trial, "race", lambda self, model, seconds: timed("faster", 1.2))
+    monkeypatch.setattr(trial.Trial, "race", lambda self, model, *_: timed("faster", 1.2))
     outcome = optimized(source)
     assert outcome.report.check.status == "equal"
     assert outcome.report.returned == "optimized"
@@ -133,7 +138,7 @@ def test_a_wrong_pass_is_caught_by_the_real_check(monkeypatch: pytest.MonkeyPatc
 def test_a_changed_model_keeps_everything_but_the_nodes_that_went(
     monkeypatch: pytest.MonkeyPatch, source: Path
 ) -> None:
-    monkeypatch.setattr(trial.Trial, "race", lambda self, model, seconds: timed("faster", 1.2))
+    monkeypatch.setattr(trial.Trial, "race", lambda self, model, *_: timed("faster", 1.2))
     outcome = optimized(source, shape={"x": (5, 3)})
     assert outcome.report.check.status == "equal"
     before, after = onnx.load(source), onnx.load(outcome.written.path)
@@ -150,10 +155,76 @@ def test_a_changed_model_keeps_everything_but_the_nodes_that_went(
 
 
 def test_the_same_seed_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
-    monkeypatch.setattr(trial.Trial, "race", lambda self, model, seconds: timed("faster", 1.2))
+    monkeypatch.setattr(trial.Trial, "race", lambda self, model, *_: timed("faster", 1.2))
     first, second = (optimized(source, folder).written.path.read_bytes() for folder in ("one", "two"))
     assert first == second
     assert first != source.read_bytes()
+
+
+def test_a_small_gain_may_take_three_budgets(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
+    given: list[tuple[float, ...]] = []
+
+    def race(self, model, *time) -> TimingReport:
+        given.append(time)
+        return timed("not faster", 0.99)
+
+    monkeypatch.setattr(trial.Trial, "race", race)
+    optimized(source, budget=0.5)
+    assert given == [(0.5, 1.0, 0.0)]  # tidied only: no region says what is saved
+
+
+@pytest.mark.parametrize(
+    ("speeds", "chosen"),
+    [
+        ({"tidied": 1.005, "all rewrites": 1.0}, "all rewrites"),  # alike: regions were timed more precisely
+        ({"tidied": 1.05, "all rewrites": 1.0}, "tidied"),
+        ({"tidied": 1.0, "all rewrites": 1.05}, "all rewrites"),
+        ({"tidied": None, "all rewrites": None}, "all rewrites"),
+    ],
+)
+def test_the_variant_that_is_faster_as_a_whole_is_chosen(
+    monkeypatch: pytest.MonkeyPatch, source: Path, speeds: dict[str, float | None], chosen: str
+) -> None:
+    region = Traced(("y",), (), "", 1)
+    hunted = Hunted(gains=[Gain(1, 2, (1.0, 0.9), (1.0, 0.9), ("rule",))])
+    pairs = tuple(
+        PairTiming(name=name, verdict="not faster", reason="", speedup=speed, interval=None, sittings=2, pairs=2)
+        for name, speed in speeds.items()
+    )
+    comparison = Comparison(subjects=(), pairs=pairs, seconds=1.0, one_at_a_time=False)
+    monkeypatch.setattr(trial.Trial, "compare_all", lambda self, models, seconds: (comparison, False))
+    where = Destination(source.parent / "staging", "out.onnx", "out.onnx.data", False)
+    run = optimize._Run(source, where, Options.of(target="cpu"), lambda *_: None, lambda *_: None, Ending())
+    change = (Rewrite(name="pass", place="y", proof="none"),)
+    graphs = [
+        Variant("tidied", run.model.graph, change),
+        Variant("all rewrites", run.model.graph, change, (region,)),
+    ]
+    assert hunted.saving(graphs[1].trace) == pytest.approx(0.2)
+    assert run._best(graphs, hunted)[0].name == chosen
+
+
+def test_an_end_that_is_asked_for_is_told_and_what_was_found_is_checked(source: Path) -> None:
+    told: list[bool] = []
+    outcome = optimized(source, ending=Ending(lambda: bool(told), lambda: told.append(True)), accept="not-slower")
+    report = outcome.report
+    assert told == [True]
+    assert report.interrupted
+    assert report.notes[0].startswith("interrupted: ")
+    assert report.check.status == "equal"
+    assert report.timing.before is not None
+    assert report.search is None
+    assert report.deployment is not None
+    assert not report.deployment.searched
+    assert not optimized(source, "whole").report.interrupted
+
+
+def test_what_was_timed_in_a_hurry_is_not_frozen(source: Path, tmp_path: Path) -> None:
+    costs = tmp_path / "costs.db"
+    told: list[bool] = []
+    optimized(source, "hurried", Ending(lambda: bool(told), lambda: told.append(True)), costs=costs)
+    assert told
+    assert not optimized(source, "whole", costs=costs).report.timing.frozen
 
 
 def test_costs_freeze_the_decision(source: Path, tmp_path: Path) -> None:

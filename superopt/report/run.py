@@ -1,0 +1,60 @@
+"""The report of `superopt optimize`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from superopt.report.check import CheckReport
+from superopt.report.deployment import DeploymentReport, Portable
+from superopt.report.explained import Explained
+from superopt.report.record import SCHEMA_VERSION, Environment, ModelFacts, Record
+from superopt.report.rewrites import Rewrite, TracedRegion
+from superopt.report.timing import Profile, TimingReport
+
+
+class SearchReport(Record):
+    """What the search did."""
+
+    rules: int = Field(description="proved rules that could be used")
+    regions: int = Field(description="regions of the model")
+    distinct_regions: int = Field(description="regions searched; the others are equal to one of them")
+    candidates: int = Field(description="graphs seen, duplicates not counted")
+    measured: int = Field(description="region graphs timed")
+    alpha: float = Field(description="how much worse than the best a candidate may be predicted and still be followed")
+    seconds: float = Field(description="spent searching, measuring not counted")
+    measuring_seconds: float
+    rank_correlation: float | None = Field(description="Spearman's, between predicted and measured region times")
+    exhausted: bool = Field(description="nothing was left to try; otherwise a budget ended the search")
+
+
+class Report(Record):
+    schema_version: int = SCHEMA_VERSION
+    verdict: str = Field(description="one line for people")
+    returned: Literal["optimized", "original"]
+    before: ModelFacts
+    after: ModelFacts = Field(description="the model that was returned")
+    rewrites: list[Rewrite] = Field(description="every change in the candidate, in the order made")
+    candidate_nodes: int = Field(description="nodes of the candidate, also when the original came back")
+    check: CheckReport
+    timing: TimingReport
+    search: SearchReport | None = Field(default=None, description="none when the rules were not searched")
+    trace: list[TracedRegion] = Field(
+        default_factory=list[TracedRegion], description="the rules' rewrites, for `superopt audit` to make again"
+    )
+    left_out: list[tuple[str, str]] = Field(
+        default_factory=list[tuple[str, str]], description="name and place of passes that were not made"
+    )
+    deployment: DeploymentReport | None = Field(default=None, description="none when the model could not be timed")
+    portable: Portable | None = Field(default=None, description="none when the result has standard operators alone")
+    profile: Profile | None = Field(default=None, description="made for the page of `--html` only")
+    explained: list[Explained] = Field(
+        default_factory=list[Explained], description="the nodes that were asked for with `--explain`"
+    )
+    environment: Environment
+    options: dict[str, object] = Field(description="every option of the run, defaults included")
+    peak_memory_bytes: int = Field(description="largest resident size of the working process")
+    seconds: float
+    interrupted: bool = Field(default=False, description="the user asked for an end before the search had come to its")
+    notes: list[str] = Field(default_factory=list, description="what else the reader should know")
