@@ -25,6 +25,7 @@ from superopt.generate.ledger import Ledger, export
 from superopt.generate.local import local
 from superopt.generate.proving import Pool
 from superopt.generate.recipe import Recipe, load_recipe, shipped
+from superopt.generate.reduce import reduced
 from superopt.generate.writing import Finding, Provenance, write
 from superopt.ops.registry import Registry
 from superopt.rewrite.rule import Rule
@@ -56,9 +57,11 @@ def run_generate(arguments: argparse.Namespace, console: Console) -> int:
             try:
                 _run(recipe, registry, ledger, settings, engine, arguments, console, counts, findings, known)
             finally:  # also when interrupted: the scenes that are done are written, the rest is in the ledger
-                path = write(_provenance(recipe, arguments, counts), findings, arguments.out, registry)
+                kept = reduced(findings, registry)
+                provenance = _provenance(recipe, arguments, counts, len(findings))
+                path = write(provenance, kept, arguments.out, registry)
             _show(recipe, counts, console)
-            print(f"{path}: {len(findings)} rules proved")
+            print(f"{path}: {len(kept)} rules, all proved; {len(findings) - len(kept)} more that these do as well")
         export(ledger.entries(), arguments.out / LOG)
     return 0
 
@@ -126,7 +129,7 @@ def _run(
             findings += found
 
 
-def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[Counts]) -> Provenance:
+def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[Counts], proved: int) -> Provenance:
     counts = list(counts)
     words = [f"superopt generate-rules --recipe {recipe.name}"]
     words += [f"--max-ops {arguments.max_ops}"] if arguments.max_ops else []
@@ -143,8 +146,10 @@ def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[
         "instances": sum(c.pruned.instances for c in counts),
         "in a common context": sum(c.pruned.context for c in counts),
         "derivable": sum(c.pruned.derivable for c in counts),
+        "not looked at": sum(c.left for c in counts),
         "refuted": sum(c.refuted for c in counts),
         "unknown": sum(c.unknown for c in counts),
+        "proved": proved,
     }
     return Provenance(recipe.name, arguments.seed, " ".join(words), summed)
 

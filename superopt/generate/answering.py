@@ -33,6 +33,8 @@ WALL = 8.0
 """A proof ends after this many times its CPU seconds by the clock on the wall, whatever happened."""
 FORMS = 3.0
 """Making all forms of a candidate may take this many times the CPU seconds of one proof."""
+AGAIN = 0.1
+"""CPU seconds after which a proof that did not end is told so once more."""
 ATTEMPTS = 2
 """Processes that may die over one question before the answer is `unknown`."""
 
@@ -94,7 +96,8 @@ class _CpuSeconds:
 
     def __enter__(self) -> None:
         self._before = signal.signal(signal.SIGPROF, _stop)
-        signal.setitimer(signal.ITIMER_PROF, self.seconds)
+        # Again and again after that: what is raised while an object is thrown away gets lost.
+        signal.setitimer(signal.ITIMER_PROF, self.seconds, AGAIN)
 
     def __exit__(self, *_: object) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)

@@ -90,6 +90,11 @@ class Pattern:
         return sides[0] == sides[1] and all(not c.arguments and c.bundle is None for c in self.rule.calls)
 
     @cached_property
+    def grows(self) -> bool:
+        """Whether the right side has more operators: if it costs the same all the same, then by work on weights."""
+        return len(calls_in(self.rule.right)) > len(calls_in(self.rule.left))
+
+    @cached_property
     def given(self) -> dict[str, Given]:
         return {g.name: g for g in self.rule.given}
 

@@ -157,7 +157,8 @@ class _RuleReader:
                 for target in step.targets:
                     if target in known:
                         _fail(f"{target!r} is defined twice (in `{step}`)", self.source, self.head)
-                    known.add(target)
+                    if target != "_":  # a result that nobody wants
+                        known.add(target)
         if not rule.results:
             _fail("the right side defines none of the pattern's results", self.source, self.head)
         read = {n for step in rule.left for n in _reads(step.value)}

@@ -6,7 +6,8 @@ queue short:
 - graphs that differ only in how their weights are computed are one graph: weights are computed before the model runs;
 - rewrites that pay and do not touch each other are made together, as one move: trying all subsets of them is pointless;
 - after a step that did not pay only rewrites of what it made are tried: all others were there before it;
-- sums and products in another order, which cost the same, are tried only where a weight is among their operands.
+- sums and products in another order, which cost the same, are tried only where a weight is among their operands, and
+  the same work with weights that are computed otherwise is not.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ class _Search:
         if key in self.visited:
             return None
         cost = self.price(step.after)
-        if cost >= current.cost and match.pattern.reorders and not self._moves_weight(match):
+        if self._is_idle(match, cost, current.cost):
             return None
         self.visited.add(key)
         self.count += 1
@@ -187,9 +188,12 @@ class _Search:
         fresh = new_nodes(made.values(), current.piece)
         return Candidate(step.after, cost, steps, frozenset(fresh), current.climb + 1)
 
-    def _moves_weight(self, match: Match) -> bool:
-        """Whether it may bring weights together: all that sums in another order are good for."""
-        return any(self.rewriter.constants.is_weight(value) for value in match.inputs.values())
+    def _is_idle(self, match: Match, cost: float, before: float) -> bool:
+        """Whether it pays nothing and leads nowhere: another order of sums that moves no weight, or the same work at
+        run time with more work on weights."""
+        if match.pattern.reorders and cost >= before:
+            return not any(self.rewriter.constants.is_weight(value) for value in match.inputs.values())
+        return match.pattern.grows and cost == before
 
     def _keep(self, candidate: Candidate) -> None:
         self.kept.append(candidate)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -45,6 +49,34 @@ def test_rules_are_written_proved_and_the_same_again(tmp_path: Path) -> None:
     size = (tmp_path / "one" / "ledger.jsonl").stat().st_size
     assert generated(tmp_path / "one", "--quiet") == 0
     assert (tmp_path / "one" / "ledger.jsonl").stat().st_size == size  # nothing was asked twice
+
+
+@pytest.mark.smt
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    words = ["--recipe", str(TINY), "--max-ops", "2", "--ops", "Relu,Transpose,Add", "--workers", "1", "--quiet"]
+    command = [sys.executable, "-m", "superopt", "generate-rules", *words, "--out", str(tmp_path / "killed")]
+    ledger = tmp_path / "killed" / "ledger.jsonl"
+    kills = 0
+    for least in (3, 9):  # answers that are there before it is killed
+        with subprocess.Popen(command) as process:
+            while process.poll() is None and (not ledger.exists() or ledger.read_bytes().count(b"\n") < least):
+                time.sleep(0.02)
+            kills += process.poll() is None
+            process.kill()
+    assert kills
+    before = ledger.read_bytes()
+    assert subprocess.run(command, check=False).returncode == 0
+    assert ledger.read_bytes().startswith(before[: before.rindex(b"\n") + 1])  # no answer was lost
+
+    assert main(["generate-rules", *words, "--out", str(tmp_path / "whole")]) == 0
+    for name in ("tiny.rules", "ledger.jsonl"):
+        found, meant = (_without_seconds(tmp_path / folder / name) for folder in ("killed", "whole"))
+        assert found == meant
+
+
+def _without_seconds(path: Path) -> list[str]:
+    return sorted(re.sub(r'"seconds": ?[0-9.]+', "", line) for line in path.read_text().splitlines())
 
 
 @pytest.mark.unit

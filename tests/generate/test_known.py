@@ -6,6 +6,8 @@ import pytest
 
 import specs
 from superopt.generate.known import Known
+from superopt.generate.reduce import reduced
+from superopt.generate.writing import Finding
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import load_rules, rule_files
 from superopt.rewrite.text import parse_rules
@@ -143,3 +145,17 @@ def test_shipped_rules_lead_where_they_say():
     rules = load_rules(rule_files())[::5]
     silent = [r.name for r in rules if not Known(REGISTRY, [r]).leads(r)]
     assert len(silent) <= 0.05 * len(rules), silent
+
+
+def test_of_two_rules_that_say_the_same_the_wider_stays():
+    narrow = rule("""
+  given   x: [n, m]
+  t = Relu(x)
+  r = Relu(t)
+  =>
+  r = Relu(x)
+""")
+    for order in ((narrow, TWICE), (TWICE, narrow)):
+        assert [f.rule for f in reduced([Finding(r, "scene") for r in order], REGISTRY)] == [TWICE]
+    macros = [Finding(narrow, "scene", macro=True), Finding(TWICE, "scene")]
+    assert reduced(macros, REGISTRY) == macros
