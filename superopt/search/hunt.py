@@ -34,6 +34,9 @@ PROMISING = 1.02
 """Predicted cost, over the region's own, up to which a candidate is timed."""
 WORTH = 0.985
 """Measured time, over the region's own, from which on a candidate is used: regions are timed to a percent or two."""
+HOPEFUL = 0.995
+"""Predicted cost, over the region's own, from which on a candidate that was timed no slower is used in hope: what a
+region is too small to tell, the whole model may."""
 ALIKE = 1.01
 """Measured times that are no different; among those the fewest steps win."""
 TRIMMED = 1.005
@@ -64,6 +67,8 @@ class Gain:
     predicted: tuple[float, float]
     measured: tuple[float, float]
     rules: tuple[str, ...]
+    sure: bool = True
+    """False where the clock only says that it is no slower."""
 
     @property
     def seconds(self) -> float:
@@ -261,28 +266,37 @@ class Hunter:
             look.times[candidate] = taken
 
     def _decided(self, look: _Look) -> _Choice:
-        """The fastest graph, if it is worth it; among equals, the one with the fewest steps."""
+        """The fastest graph, if it is worth it or may be; among equals, the one with the fewest steps."""
         nothing = _Choice(look.kind, look.region.piece)
         own = look.times.get(look.candidates[0]) if look.candidates else None
         timed = {c: t for c, t in look.times.items() if t is not None and c.steps}
         if own is None or not timed:
             return nothing
-        fastest = min(timed.values())
-        alike = [c for c, t in timed.items() if t <= ALIKE * fastest]
+        sure = min(timed.values()) <= WORTH * own
+        timed = timed if sure else self._hopeful(look, timed, own)
+        if not timed:
+            return nothing
+        alike = [c for c, t in timed.items() if t <= ALIKE * min(timed.values())]
         chosen = min(alike, key=lambda c: (len(c.steps), timed[c]))
-        if timed[chosen] > WORTH * own or not self._affordable(look.region, chosen, look.count):
+        worth = WORTH if sure else 1.0
+        if timed[chosen] > worth * own or not self._affordable(look.region, chosen, look.count):
             return nothing
         own, taken = self._again(look, chosen)
-        if own is None or taken is None or taken > WORTH * own:
+        if own is None or taken is None or taken > worth * own:
             return nothing
         for number, step in enumerate(chosen.steps):
             before, after = self._price(step.before, look.region), self._price(step.after, look.region)
             self.found.costs[look.kind, number] = (before, after)
         predicted, measured = (look.candidates[0].cost, chosen.cost), (own, taken)
         rules = tuple(s.rule.name for s in chosen.steps)
-        self.found.gains.append(Gain(look.kind, look.count, predicted, measured, rules))
+        self.found.gains.append(Gain(look.kind, look.count, predicted, measured, rules, sure))
         self.ending.is_worthwhile()
         return _Choice(look.kind, look.region.piece, chosen.steps)
+
+    def _hopeful(self, look: _Look, timed: Mapping[Candidate, float], own: float) -> dict[Candidate, float]:
+        """Those that should pay by prediction, and are no slower by the clock."""
+        bound = HOPEFUL * self._price(look.candidates[0].piece, look.region)
+        return {c: t for c, t in timed.items() if t <= own and self._price(c.piece, look.region) <= bound}
 
     def _again(self, look: _Look, chosen: Candidate) -> tuple[float | None, float | None]:
         """Both timed afresh: the best of many looks better than it is."""

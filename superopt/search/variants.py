@@ -1,4 +1,5 @@
-"""Graphs that compete for one model: tidied only, with all rewrites that the search found, with the best of them.
+"""Graphs that compete for one model: tidied only, with all rewrites that the search found, with those that were timed
+faster, with the best of them.
 
 A region's time is not its time in the model; which variant is best, whole models say.
 """
@@ -18,7 +19,7 @@ from superopt.search.trace import Traced
 from superopt.search.workshop import Workshop
 
 ATTEMPTS = 5
-TIDIED, ALL, BEST = "tidied", "all rewrites", "the best rewrites"
+TIDIED, ALL, SURE, BEST = "tidied", "all rewrites", "the sure rewrites", "the best rewrites"
 
 Check = Callable[[Graph], CheckReport]
 Tell = Callable[[str, str], None]
@@ -49,12 +50,16 @@ def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) ->
     graph, made, notes = workshop.build(hunted.trace)
     if made:
         found.append(Variant(ALL, graph, passes, tuple(made), notes=tuple(notes)))
-    gains = sorted(hunted.gains, key=lambda gain: -gain.seconds)
-    kept = {gain.kind for gain in gains[: (len(gains) + 1) // 2]}
-    if made and len(kept) < len({record.kind for record in made}):
+    sure = sorted((gain for gain in hunted.gains if gain.sure), key=lambda gain: -gain.seconds)
+    most = len({record.kind for record in made})
+    for name, gains in ((SURE, sure), (BEST, sure[: (len(sure) + 1) // 2])):
+        kept = {gain.kind for gain in gains}
+        if not made or len(kept) >= most:
+            continue
         graph, some, notes = workshop.build([record for record in hunted.trace if record.kind in kept])
         if some:
-            found.append(Variant(BEST, graph, passes, tuple(some), notes=tuple(notes)))
+            found.append(Variant(name, graph, passes, tuple(some), notes=tuple(notes)))
+            most = len(kept)
     return found
 
 
