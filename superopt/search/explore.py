@@ -92,8 +92,20 @@ class _Search:
             if not self._expand(current):
                 exhausted = False
                 break
+        self._trim()
+        return Explored((first, *self.kept), self.count + 1, exhausted)
+
+    def _trim(self) -> None:
+        """The cheapest are kept, one for each set of rules before a second: of variations on one theme the clock tells
+        little, and one rule that does not pay would spoil all of them."""
         self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
-        return Explored((first, *self.kept[: self.limits.keep]), self.count + 1, exhausted)
+        themes: dict[frozenset[str], Candidate] = {}
+        for candidate in self.kept:
+            themes.setdefault(frozenset(step.rule.name for step in candidate.steps), candidate)
+        firsts = set(map(id, themes.values()))
+        others = (candidate for candidate in self.kept if id(candidate) not in firsts)
+        self.kept = [*themes.values(), *others][: self.limits.keep]
+        self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
 
     def _next(self) -> Candidate | None:
         """From both queues in turn, as long as they hold something near enough to the best."""
@@ -199,8 +211,7 @@ class _Search:
         self.kept.append(candidate)
         self.best = min(self.best, candidate.cost)
         if len(self.kept) > 50 * self.limits.keep:
-            self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
-            del self.kept[self.limits.keep :]
+            self._trim()
 
     def _push(self, candidate: Candidate) -> None:
         if candidate.cost <= self.limits.alpha * self.best:

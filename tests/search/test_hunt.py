@@ -28,6 +28,7 @@ from superopt.search.learning import spearman
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.parallel import Task, explore_all
 from superopt.search.rulebook import open_rulebook
+from superopt.search.variants import ALL, TIDIED, variants
 from superopt.search.workshop import Workshop
 
 pytestmark = pytest.mark.ort
@@ -39,12 +40,12 @@ WIDTH = 32
 class Counting:
     """A clock that takes a microsecond for each multiplication of a Conv or MatMul, and one for each node."""
 
-    def __init__(self) -> None:
-        self.asked = 0
+    def __init__(self, beside: float = 0.0, sign: int = 1) -> None:
+        self.asked, self.beside, self.sign = 0, beside, sign
 
     def time(self, subjects: Sequence[RegionSubject], seconds: float, tell=None, **_) -> list[float | None]:
         self.asked += len(subjects)
-        return [_seconds(onnx.load_from_string(subject.model())) for subject in subjects]
+        return [self.beside + self.sign * _seconds(onnx.load_from_string(subject.model())) for subject in subjects]
 
 
 def _seconds(model: onnx.ModelProto) -> float:
@@ -80,11 +81,14 @@ def lora(layers: int, scale: float = 1.0, seed: int = 0) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def hunted(proto: onnx.ModelProto, growth: int = 1 << 20, contrib: bool = True, ending: Ending | None = None, **limits):
+def hunted(
+    proto: onnx.ModelProto, growth: int = 1 << 20, contrib: bool = True, ending: Ending | None = None,
+    beside: float = 0.0, sign: int = 1, **limits,
+):  # fmt: skip
     model = parse(proto.SerializeToString())
     shop = Workshop(model, normalize(model).graph, BOOK, Vocabulary(contrib=contrib))
     budget = Budget(**{"search": 60, "measure": 60, "candidates": 100, "alpha": 1.05, "growth": growth, **limits})
-    clock = Counting()
+    clock = Counting(beside, sign)
     found, _ = shop.hunt(clock, Predictor({"n": 16}), {"n": 16}, budget, lambda *_: None, ending)  # pyright: ignore[reportArgumentType]
     return shop, found, clock
 
@@ -106,6 +110,22 @@ def test_low_rank_branches_are_merged_in_every_layer_and_searched_once() -> None
     result = encode(shop.model, graph).SerializeToString()
     x = np.random.default_rng(1).standard_normal((5, WIDTH)).astype(np.float32)
     np.testing.assert_allclose(outputs(result, x), outputs(proto.SerializeToString(), x), rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize(("beside", "sure"), [(0.0, True), (0.1, False)])
+def test_what_a_region_cannot_tell_is_found_in_hope(beside: float, sure: bool) -> None:
+    """Beside 0.1 s of something else the gain of some 200 µs is under a percent."""
+    shop, found, _ = hunted(lora(2), beside=beside)
+    assert found.gains
+    assert all(gain.sure is sure for gain in found.gains)
+    assert all(gain.measured[1] < gain.measured[0] for gain in found.gains)
+    assert [v.name for v in variants(shop, (), found)][:2] == [TIDIED, ALL]
+
+
+def test_what_is_slower_by_the_clock_is_not_hoped_for() -> None:
+    """Here the clock takes the longer, the fewer nodes there are."""
+    _, found, _ = hunted(lora(2), beside=1.0, sign=-1)
+    assert not found.gains
 
 
 def test_rewrites_tell_their_rule_proof_and_cost() -> None:

@@ -12,8 +12,9 @@ from superopt.normalize import Normalized
 from superopt.report import CheckReport, Rewrite
 from superopt.rewrite.rewriter import Step
 from superopt.search import variants
+from superopt.search.hunt import Gain, Hunted
 from superopt.search.trace import Traced
-from superopt.search.variants import ATTEMPTS, Repairer, Variant
+from superopt.search.variants import ALL, ATTEMPTS, BEST, SURE, TIDIED, Repairer, Variant
 
 pytestmark = pytest.mark.unit
 
@@ -119,3 +120,26 @@ def test_repair_gives_up_and_says_different(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.check is not None
     assert found.check.status == "different"
     assert len(found.notes) == ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    ("sure", "unsure", "meant"),
+    [
+        ("", "", {TIDIED: ""}),
+        ("", "X", {TIDIED: "", ALL: "X"}),
+        ("A", "", {TIDIED: "", ALL: "A"}),
+        ("A", "X", {TIDIED: "", ALL: "AX", SURE: "A"}),
+        ("AB", "", {TIDIED: "", ALL: "AB", BEST: "A"}),
+        ("ABC", "XY", {TIDIED: "", ALL: "ABCXY", SURE: "ABC", BEST: "AB"}),
+    ],
+)
+def test_variants_have_all_the_sure_or_the_best_rewrites(sure: str, unsure: str, meant: dict[str, str]) -> None:
+    letters = sure + unsure
+    trace = [Traced((letter,), (Step(f"rule-{letter}", (letter,), {}),), kind=k) for k, letter in enumerate(letters)]
+    gains = [
+        Gain(k, 1, (1.0, 0.5), (1.0, 0.5 + 0.01 * k), (f"rule-{letter}",), letter in sure)
+        for k, letter in enumerate(letters)
+    ]
+    shop = Shop(Graph((), (), (), (), (), name=""))
+    found = variants.variants(shop, (), Hunted(trace=trace, gains=gains))  # pyright: ignore[reportArgumentType]
+    assert {variant.name: variant.graph.name for variant in found} == meant
