@@ -39,6 +39,10 @@ WORTH = 1.01
 """An option that gives less is not worth a line of its own."""
 LIKELY = 1.02
 """From here on a choice is kept until the end although its time was too short to be sure."""
+OBVIOUS = 1.3
+"""From here on one look is enough to keep a choice until the end."""
+CONFIRMING = 60.0
+"""Seconds on top, at most, where the rest was too little to confirm what was kept: a session may take long to open."""
 _GRAPH = "a CUDA graph holds inputs of one shape: the code captures one for each set of shapes"
 _TF32 = "TF32 is on, onnxruntime's default: times are with it, answers were compared without it"
 
@@ -106,8 +110,9 @@ def search_deployment(
 class Stand(Protocol):
     """Where deployments of one model are tried."""
 
-    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int) -> Comparison:
-        """All on the numbered inputs, each against the first, under the names of their texts."""
+    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int, further: float = 0.0) -> Comparison:
+        """All on the numbered inputs, each against the first, under the names of their texts; in `further` seconds
+        where that is too little to tell."""
         ...
 
     def difference(self, deployment: Deployment) -> str:
@@ -124,9 +129,10 @@ class OnDevice:
     seed: int
     measure: Measure
 
-    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int) -> Comparison:
+    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int, further: float = 0.0) -> Comparison:
         subjects = [Subject(d.text, self.path, d, size=self.size) for d in deployments]
-        method = Method(seconds=max(round(seconds, 1), 0.1), negligible=WORTH - 1, seed=self.seed)
+        seconds = max(round(seconds, 1), 0.1)
+        method = Method(seconds=seconds, further=further, negligible=WORTH - 1, seed=self.seed)
         return self.measure(subjects, self.feeds[feeds], method)
 
     def difference(self, deployment: Deployment) -> str:
@@ -208,7 +214,7 @@ class Search:
         self.tell("options", f"all together: {best.text}")
         left = max(self.seconds - self._spent, (1 - EXPLORING) * self.seconds)
         share = left / (1 + self.further)
-        pair = self._race([self.base, best], share).pair(best.text)
+        pair = self._race([self.base, best], share, further=CONFIRMING).pair(best.text)
         if pair.verdict != "faster" or pair.speedup is None or pair.speedup < WORTH:
             self._notes.append(f"{best.text}: promising one by one, together not faster with confidence")
             return None
@@ -223,8 +229,10 @@ class Search:
             best, self.base, pair.speedup, pair.interval, tuple(self._tried), tuple(self._notes), self._spent
         )
 
-    def _race(self, deployments: Sequence[Deployment], seconds: float, feeds: int = 0) -> Comparison:
-        comparison = self.stand.race(deployments, seconds, feeds)
+    def _race(
+        self, deployments: Sequence[Deployment], seconds: float, feeds: int = 0, further: float = 0.0
+    ) -> Comparison:
+        comparison = self.stand.race(deployments, seconds, feeds, further)
         self._spent += comparison.seconds
         return comparison
 
@@ -248,5 +256,6 @@ def _timed(choice: Choice, against: Deployment, pair: PairTiming) -> DeploymentT
 def _helps(row: DeploymentTrial) -> bool:
     if row.speedup is None or row.speedup < WORTH:
         return False
-    unsure = row.interval is not None and row.interval.low > 1 and row.speedup >= LIKELY
-    return row.verdict == "faster" or (row.verdict == "not faster" and unsure)
+    seen = row.interval is not None and row.interval.low > 1 and row.speedup >= LIKELY
+    glimpsed = row.interval is None and row.speedup >= OBVIOUS
+    return row.verdict == "faster" or (row.verdict == "not faster" and (seen or glimpsed))

@@ -22,6 +22,7 @@ class Weather:
     outliers: float = 0.02  # runs that take several times as long
     luck: float = 0.0  # of one opening, kept until it is closed
     second_is_faster: float = 0.0  # what every second opening gains
+    opening: float = OPENING  # seconds
 
 
 class World:
@@ -50,7 +51,7 @@ class Model:
         world.openings += 1
         world.open += 1
         world.most_open = max(world.most_open, world.open)
-        world.now += OPENING
+        world.now += weather.opening
         gain = weather.second_is_faster if world.openings % 2 == 0 else 0.0
         self._world = world
         self._seconds = seconds * math.exp(weather.luck * world.random.gauss(0, 1)) * (1 - gain)

@@ -54,9 +54,9 @@ class FakeStand:
         self.costs, self.differs = (cost, *at), differs
         self.raced: list[list[str]] = []
 
-    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int) -> Comparison:
+    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int, further: float = 0.0) -> Comparison:
         self.raced.append([d.text for d in deployments])
-        method = Method(seconds=seconds, negligible=WORTH - 1)
+        method = Method(seconds=seconds, further=further, negligible=WORTH - 1)
         costs = self.costs[feeds]
         bench = Bench(
             lambda i: Model(self.world, RUN * costs(deployments[i])), self.world.clock, method.sample_seconds, 0.5
@@ -228,7 +228,7 @@ class Told:
     def __init__(self, verdicts: dict[str, tuple[Verdict, float]]) -> None:
         self.verdicts = verdicts
 
-    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int) -> Comparison:
+    def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int, further: float = 0.0) -> Comparison:
         known = set(deployments[0].text.split())
         pairs = tuple(self.pair(d.text, set(d.text.split()) - known) for d in deployments[1:])
         return Comparison(subjects=(), pairs=pairs, seconds=1.0, one_at_a_time=False)
@@ -387,3 +387,18 @@ def test_a_cuda_graph_that_would_freeze_an_input_is_skipped(tmp_path: Path):
     same = Sameness(tmp_path / "m.onnx", load(tmp_path / "m.onnx"), feeds, base)
     with pytest.raises(CannotRun, match="input s is read on the CPU"):
         same.difference(Deployment("cuda", 2, provider_options=(("enable_cuda_graph", "1"),)))
+
+
+@pytest.mark.unit
+def test_little_time_does_not_lose_what_is_obvious():
+    """Sessions that take seconds to open leave one look at each choice; what is three times faster is confirmed."""
+
+    def cost(d: Deployment) -> float:
+        return 0.3 if d.captures_cuda_graph else 1.0
+
+    found = searched(FakeStand(cost, world=World(7, Weather(opening=1.5))), CUDA, NOTHING, seconds=8.0)
+    assert found.best.captures_cuda_graph
+    assert found.speedup is not None
+    assert found.speedup > 2
+    same = searched(FakeStand(lambda d: 1.0, world=World(7, Weather(opening=1.5))), CUDA, NOTHING, seconds=8.0)
+    assert same.best == CUDA
