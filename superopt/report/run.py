@@ -27,6 +27,10 @@ class SearchReport(Record):
     measuring_seconds: float
     rank_correlation: float | None = Field(description="Spearman's, between predicted and measured region times")
     exhausted: bool = Field(description="nothing was left to try; otherwise a budget ended the search")
+    peak_memory_bytes: int = Field(
+        default=0,
+        description="most that the process was resident until the search ended, before checks and races",
+    )
 
 
 class Report(Record):

@@ -10,6 +10,7 @@ from typing import Self
 from superopt.cost.cache import CostCache
 from superopt.cost.calibration import calibrate
 from superopt.cost.coefficients import PRIORS, Coefficients
+from superopt.cost.memory import peak_resident_bytes
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
 from superopt.errors import CannotRun, SuperoptError
@@ -35,6 +36,8 @@ class Hunting:
     found: Hunted
     rank_correlation: float | None = None
     searched: bool = True
+    peak: int = 0
+    """Bytes, when the search ended."""
     notes: tuple[str, ...] = field(default=())
 
     @classmethod
@@ -74,7 +77,7 @@ class Ground:
             alpha=options.alpha, growth=_growth(workshop, options),
         )  # fmt: skip
         found, correlation = workshop.hunt(self._timer, predictor, sizes, budget, self.tell, self.ending)
-        return Hunting(found, correlation, notes=tuple(found.notes))
+        return Hunting(found, correlation, peak=peak_resident_bytes(), notes=tuple(found.notes))
 
     @cached_property
     def _coefficients(self) -> Coefficients:
@@ -103,4 +106,5 @@ def search_report(hunting: Hunting, workshop: Workshop, options: Options) -> Sea
         rules=len(workshop.book.rules), regions=found.regions, distinct_regions=found.distinct,
         candidates=found.candidates, measured=found.measured, alpha=options.alpha, seconds=found.thinking,
         measuring_seconds=found.measuring, rank_correlation=hunting.rank_correlation, exhausted=found.exhausted,
+        peak_memory_bytes=hunting.peak,
     )  # fmt: skip
