@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from superopt.generate.absorb import absorbed
 from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.candidate import directions, to_rule
 from superopt.generate.enumerate import Enumeration, Progress, Spread, alone
@@ -184,7 +183,7 @@ class _Scene:
         for pair in chosen:
             for way in directions(pair, scene):
                 # One law has one spelling, so that scenes which share it ask for its proof once.
-                rule = absorbed(respelled(to_rule(way, scene, "candidate")), self.registry)
+                rule = respelled(to_rule(way, scene, "candidate"))
                 if not can_be_used(rule):
                     continue
                 if not pruner.is_macro(pair) and self.known.leads(rule):

@@ -1,1 +1,2 @@
-"""Mutants that are wrong in a known part, with corrections. Empty so far: its place in the layers is kept."""
+"""Rewrites that are right in part and mended: mutants of convolutions and products, the boxes where they differ, and
+what mends these; each corrected program is a proved rule. Not used by the search yet."""

@@ -27,6 +27,8 @@ class Likeness:
     def _value(self, value: Value | None) -> int:
         if value is None:
             return -1
+        while value.node is not None and value.node.op == "Identity" and not value.node.domain:
+            (value,) = value.node.operands
         producer = value.producer
         if self._constants.is_weight(value):
             fill = self._constants.fill(value)

@@ -22,7 +22,7 @@ class Weather:
     outliers: float = 0.02  # runs that take several times as long
     luck: float = 0.0  # of one opening, kept until it is closed
     second_is_faster: float = 0.0  # what every second opening gains
-    opening: float = OPENING  # seconds
+    opening: float | None = None  # seconds that an opening takes, if not OPENING
 
 
 class World:
@@ -51,7 +51,7 @@ class Model:
         world.openings += 1
         world.open += 1
         world.most_open = max(world.most_open, world.open)
-        world.now += weather.opening
+        world.now += OPENING if weather.opening is None else weather.opening
         gain = weather.second_is_faster if world.openings % 2 == 0 else 0.0
         self._world = world
         self._seconds = seconds * math.exp(weather.luck * world.random.gauss(0, 1)) * (1 - gain)

@@ -1,0 +1,107 @@
+"""From a program to others that compute the same: mutants, mended where they are wrong, and proved.
+
+A mutant is found to be right everywhere, or wrong in boxes that are mended; either way what comes out is a rule, proved
+as a whole by the prover that every rule goes through, which does not know how it was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from superopt.ops.evaluate import Unsupported
+from superopt.ops.formula import Illegal, NotCovered
+from superopt.ops.registry import Registry
+from superopt.partial.differ import Disagreement, Wrong, loses_nan, wrong
+from superopt.partial.families import FAMILIES, Family
+from superopt.partial.mend import mended
+from superopt.partial.program import GivenUp, Mutant, Original, shapes
+from superopt.partial.proofs import Proofs
+from superopt.rewrite.rule import Rule
+from superopt.verify.agree import Box
+from superopt.verify.prove import Verdict
+
+LARGEST_SHARE = 0.5
+"""Part of the results that may be wrong; mending more than that is computing it all again."""
+
+Tell = Callable[[str, str], None]
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A program that computes the same, found as a mutant."""
+
+    family: str
+    rule: Rule
+    """From the original to the mutant with its corrections, with its proof."""
+    boxes: Mapping[str, tuple[Box, ...]]
+    """What was mended of each result, where symbols are as in `sizes`; nothing where the mutant was made right."""
+    share: float
+    """Part of the results that was mended."""
+    sizes: Mapping[str, int]
+    verdict: Verdict
+    lemmas: tuple[Rule, ...] = ()
+    """Rules, with their proofs, that it was derived from; none where it was proved at once."""
+
+
+def corrected_mutants(
+    original: Original,
+    registry: Registry,
+    *,
+    families: Sequence[Family] = FAMILIES,
+    share: float = LARGEST_SHARE,
+    proofs: Proofs | None = None,
+    tell: Tell = lambda _, __: None,
+) -> Iterator[Corrected]:
+    """All that the families make of a program and that can be proved, each once.
+
+    `proofs` remembers from one program to the next; `tell` hears what was given up and why, and of bugs.
+    """
+    proofs = proofs or Proofs(registry)
+    seen: set[str] = set()
+    for mutant in mutants(original, registry, families):
+        text = str((mutant.rule.left, mutant.rule.right))
+        if text not in seen:
+            seen.add(text)
+            found = correct(mutant, proofs, share=share, tell=tell)
+            if found is not None:
+                yield found
+
+
+def mutants(original: Original, registry: Registry, families: Sequence[Family] = FAMILIES) -> Iterator[Mutant]:
+    """What the families make of a program, right or wrong."""
+    known = shapes(original, registry)
+    for family in families:
+        yield from family(original, known)
+
+
+def correct(
+    mutant: Mutant, proofs: Proofs, *, share: float = LARGEST_SHARE, tell: Tell = lambda _, __: None
+) -> Corrected | None:
+    """The mutant mended and proved; None where it is not worth it or cannot be done, which `tell` hears."""
+    try:
+        found = wrong(mutant, proofs.registry)
+        if found.share > share:
+            raise GivenUp(f"wrong in {found.share:.0%} of its results")
+        return _proved(mutant, found, proofs)
+    except Disagreement as bug:
+        tell("bug", f"{mutant.family}: {bug}")
+    except (Illegal, NotCovered, Unsupported, GivenUp) as why:
+        tell("dropped", f"{mutant.family}: {why}")
+    return None
+
+
+def _proved(mutant: Mutant, found: Wrong, proofs: Proofs) -> Corrected:
+    is_right = not any(found.boxes.values())
+    rule = mutant.rule if is_right else mended(mutant, found, proofs.registry)
+    if loses_nan(rule, proofs.registry):
+        raise GivenUp("a NaN would get lost")
+    uses = mutant.uses if is_right else ()
+    verdict = proofs.derived(rule, uses) if uses else proofs.of(rule)
+    if verdict.status != "proved":
+        raise GivenUp(f"{verdict.status}, {verdict.reason}")
+    lemmas = {use.rule: proofs.named(use.rule, f"{mutant.family}-lemma") for use in uses}
+    return Corrected(
+        mutant.family, proofs.named(rule, mutant.family), found.boxes, found.share, found.sizes, verdict,
+        tuple(lemmas.values()),
+    )  # fmt: skip

@@ -1,0 +1,47 @@
+"""Proofs of mutants: at once, or by rules that they follow from. What was proved once is not proved again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from superopt.ops.registry import Registry
+from superopt.partial.derivation import DoesNotFollow, Use, follow
+from superopt.rewrite.rule import Rule
+from superopt.rewrite.ruleset import digest, proved
+from superopt.verify.prove import SOLVER, Verdict, prove
+
+SECONDS = 20.0
+
+
+class Proofs:
+    """Answers, by the digest of what was asked. Numbers are not tried: that was done when the mutant was looked at."""
+
+    def __init__(self, registry: Registry, seconds: float = SECONDS) -> None:
+        self.registry, self.seconds = registry, seconds
+        self._known: dict[str, Verdict] = {}
+
+    def of(self, rule: Rule) -> Verdict:
+        key = digest(rule, self.registry)
+        if key not in self._known:
+            self._known[key] = prove(rule, self.registry, seconds=self.seconds, examples=False)
+        return self._known[key]
+
+    def derived(self, rule: Rule, uses: Sequence[Use]) -> Verdict:
+        """By the rules it follows from, each proved, and that it does follow."""
+        verdicts = [self.of(rule) for rule in dict.fromkeys(use.rule for use in uses)]
+        cases, seconds = sum(v.cases for v in verdicts), sum(v.seconds for v in verdicts)
+        failed = next((v for v in verdicts if v.status != "proved"), None)
+        if failed is not None:
+            return Verdict("unknown", f"a rule that it follows from: {failed.reason}", cases, seconds)
+        try:
+            follow(rule, uses, self.registry)
+        except DoesNotFollow as why:
+            return Verdict("unknown", str(why), cases, seconds)
+        return Verdict("proved", f"by {len(uses)} rules, one after the other", cases, seconds)
+
+    def named(self, rule: Rule, family: str) -> Rule:
+        """A rule that was proved, with its proof, under a name that tells it from all others."""
+        own = digest(rule, self.registry)
+        told = replace(rule, name=f"partial-{family}-{own}", origin=f"partial {family}")
+        return proved(told, self.registry, "unbounded", SOLVER)

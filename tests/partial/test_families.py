@@ -1,0 +1,103 @@
+"""Every family on random programs: where mutants are wrong, and that what comes out of them is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from superopt.ops.domains import Ordered, Reals
+from superopt.ops.evaluate import Unsupported
+from superopt.partial.corrected import correct
+from superopt.partial.differ import run_both, wrong
+from superopt.partial.program import Mutant, shapes
+from superopt.partial.proofs import Proofs
+from superopt.rewrite.ruleset import state
+from tests.partial.programs import DRAWN, REGISTRY
+
+pytestmark = pytest.mark.smt
+
+WRONG = ("canvas", "tiles", "stacked")
+"""Families with mutants that need mending."""
+
+
+def some_mutants(name: str, seed: int, most: int = 1) -> Iterator[Mutant]:
+    """Mutants of the first few programs that have any, at random."""
+    family, draw = DRAWN[name]
+    rng = np.random.default_rng([seed, *name.encode()])
+    for _ in range(50):
+        original = draw(rng)
+        found = list(family(original, shapes(original, REGISTRY)))
+        if found:
+            for k in rng.permutation(len(found))[:most]:
+                yield found[int(k)]
+            return
+    pytest.fail(f"no program that {name} makes anything of")
+
+
+def assert_boxes_are_exact(mutant: Mutant, seed: int) -> None:
+    """They hold the positions that differ for some small integers, and no others."""
+    found = wrong(mutant, REGISTRY)
+    rng = np.random.default_rng(seed)
+    seen = {name: np.zeros(shape, bool) for name, shape in found.shapes.items()}
+    for _ in range(8):
+        left, right = run_both(mutant.rule, found.sizes, REGISTRY, Ordered(), lambda s, _: rng.integers(-9, 10, s))
+        for name in seen:
+            seen[name] |= left[name] != right[name]
+    for name, mask in seen.items():
+        told = np.zeros_like(mask)
+        for box in found.boxes[name]:
+            told[box.slices] = True
+        np.testing.assert_array_equal(told, mask)
+
+
+def assert_corrected(mutant: Mutant, proofs: Proofs, seed: int) -> bool:
+    """What comes out equals the original, in integers and in floats, at the program's own sizes."""
+    told: list[tuple[str, str]] = []
+    found = correct(mutant, proofs, share=1.0, tell=lambda kind, text: told.append((kind, text)))
+    assert not [text for kind, text in told if kind == "bug"], told
+    if found is None:
+        assert "unknown" in told[0][1] or "no proof" in told[0][1], told
+        return False
+    assert state(found.rule, REGISTRY) == "proved"
+    rng, sizes = np.random.default_rng(seed), mutant.original.sizes
+    with suppress(Unsupported):  # of a sigmoid there are no integers
+        left, right = run_both(found.rule, sizes, REGISTRY, Ordered(), lambda s, _: rng.integers(-9, 10, s))
+        for name in left:
+            np.testing.assert_array_equal(left[name], right[name])
+    left, right = run_both(found.rule, sizes, REGISTRY, Reals(), lambda s, _: rng.standard_normal(s))
+    for name in left:
+        np.testing.assert_allclose(left[name], right[name], rtol=1e-9, atol=1e-9)
+    return True
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", WRONG)
+def test_boxes_are_exactly_what_is_wrong(name: str, seed: int) -> None:
+    for mutant in some_mutants(name, seed, most=3):
+        assert_boxes_are_exact(mutant, seed)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_mutants_are_mended_and_proved(name: str) -> None:
+    proofs = Proofs(REGISTRY, seconds=6)
+    done = [assert_corrected(m, proofs, seed) for seed in (0, 1) for m in some_mutants(name, seed)]
+    assert any(done)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(100, 300))
+@pytest.mark.parametrize("name", WRONG)
+def test_boxes_of_hundreds_of_programs(name: str, seed: int) -> None:
+    for mutant in some_mutants(name, seed, most=2):
+        assert_boxes_are_exact(mutant, seed)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(100, 200))
+@pytest.mark.parametrize("name", DRAWN)
+def test_hundreds_of_mutants_are_mended_and_proved(name: str, seed: int) -> None:
+    for mutant in some_mutants(name, seed):
+        assert_corrected(mutant, Proofs(REGISTRY, seconds=20), seed)
