@@ -13,8 +13,7 @@ a second, independent look. Exploring may look as often as it likes: it accepts 
 sittings, few and planned, and alpha is spent over them (Bonferroni). Confirming what exploring told apart costs 5 %,
 and half as much each time that it is tried again. Settling, which needs no such finding before it, has 1 % for its two
 looks, at half of its sittings and at the end; that it ends when it can no longer win accepts nothing either. Each
-spends half of that on either side. In simulations one equal model in a thousand is called faster, and three where there
-is further time.
+spends half of that on either side.
 """
 
 from __future__ import annotations

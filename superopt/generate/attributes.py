@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
 from typing import Any, TypeVar
 
-from superopt.generate.editing import calls_of, flat, fresh, integer, literal, map_rule, nested, used_names
 from superopt.generate.trial import NOT_A_RULE, find_shapes
 from superopt.ops.element import Access
 from superopt.ops.index import Poly
 from superopt.ops.registry import Operator, Registry
 from superopt.ops.symbols import Symbols
+from superopt.rewrite.editing import flat, fresh, integer, literal, map_rule, nested, used_names
 from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name
 from superopt.rewrite.program import find
-from superopt.rewrite.rule import Call, Given, Rule, Step, Where
+from superopt.rewrite.rule import Call, Given, Rule, Step, Where, calls_of
 
 Attributes = tuple[tuple[str, Expression], ...]
 

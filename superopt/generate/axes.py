@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
-from superopt.generate.editing import (
-    calls_of,
+from superopt.generate.trial import NOT_A_RULE, Shapes, find_shapes
+from superopt.ops.registry import Registry
+from superopt.rewrite.editing import (
     flat,
     fresh,
     integer,
@@ -16,11 +17,9 @@ from superopt.generate.editing import (
     nested,
     used_names,
 )
-from superopt.generate.trial import NOT_A_RULE, Shapes, find_shapes
-from superopt.ops.registry import Registry
 from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name, Rank, names_in
 from superopt.rewrite.program import find
-from superopt.rewrite.rule import Block, Call, Given, Rule, Step
+from superopt.rewrite.rule import Block, Call, Given, Rule, Step, calls_of
 
 FRONT, BACK = 1009, 2003
 """Sizes that tell the axes of a block apart from all others."""

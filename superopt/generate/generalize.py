@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from superopt.generate.attributes import bundled, lengths, spelled
 from superopt.generate.axes import Plan, broad_plans, broadcasts, plans, separate, windows, with_blocks
-from superopt.generate.editing import mentions, reads
 from superopt.generate.sizes import real_numbers, split_sizes, symbolic_dims
 from superopt.generate.trial import DRAWS, SEED, survives
 from superopt.ops.registry import Registry
+from superopt.rewrite.editing import mentions, reads
 from superopt.rewrite.expression import Literal, Name, names_in
 from superopt.rewrite.program import find
 from superopt.rewrite.rule import Block, Call, Rule, Where

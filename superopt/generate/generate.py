@@ -152,6 +152,7 @@ class _Scene:
             self.counts.proving = time.monotonic() - started
             self.notices.proving(self.counts)
         self.counts.left = len(offers)
+        self.counts.stopped = self.counts.stopped or bool(offers)
         self.counts.proving = time.monotonic() - started
 
     def _next(self, pruner: Pruner, offers: Offers) -> list[Pair]:

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from superopt.generate.editing import calls_of
-from superopt.rewrite.rule import Call, Number, Operand, Rule, Step
+from superopt.rewrite.rule import Call, Number, Operand, Rule, Step, calls_of
 from superopt.rewrite.text import format_meaning
 
 MOST_WORDS = 4

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from superopt.rewrite.expression import Binary, Expression, Function, Listing, Name, Rank
+from superopt.rewrite.editing import substituted
+from superopt.rewrite.expression import Binary, Expression, Name, Rank
 from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Rule, Step, Where
 
 _TENSORS, _SIZES = "xyzvw", "nmkpqhst"
@@ -80,18 +81,13 @@ def _dim(dim: Expression | Block, names: Mapping[str, str]) -> Expression | Bloc
 
 
 def _renamed(e: Expression, names: Mapping[str, str]) -> Expression:
-    if isinstance(e, Name):
-        first, dot, _ = e.name.partition(".")
-        return Name(e.name if dot else names.get(first, first))
-    if isinstance(e, Rank):
-        return Rank(names.get(e.block, e.block))
-    if isinstance(e, Binary):
-        return Binary(e.operator, _renamed(e.left, names), _renamed(e.right, names))
-    if isinstance(e, Listing):
-        return Listing(tuple(_renamed(i, names) for i in e.items))
-    if isinstance(e, Function):
-        return Function(e.name, tuple(_renamed(i, names) for i in e.arguments))
-    return e
+    def one(part: Expression) -> Expression:
+        if isinstance(part, Name):
+            first, dot, _ = part.name.partition(".")
+            return Name(part.name if dot else names.get(first, first))
+        return Rank(names.get(part.block, part.block)) if isinstance(part, Rank) else part
+
+    return substituted(e, one)
 
 
 def _steps(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...]:

@@ -42,10 +42,10 @@ class Unseen(Tensor):
         return False
 
     def chunks(self) -> Iterator[bytes | memoryview]:
-        raise NotImplementedError
+        raise TypeError(f"a weight of which only the type is known, {self.type}, has no content")
 
     def numpy(self) -> Array:
-        raise NotImplementedError
+        raise TypeError(f"a weight of which only the type is known, {self.type}, has no value")
 
 
 @dataclass

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from superopt.generate.editing import (
+from superopt.generate.trial import DRAWS, SEED
+from superopt.ops.registry import Registry
+from superopt.rewrite.editing import (
     fresh,
     integer,
     literal_dims,
@@ -19,8 +21,6 @@ from superopt.generate.editing import (
     substituted,
     used_names,
 )
-from superopt.generate.trial import DRAWS, SEED
-from superopt.ops.registry import Registry
 from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name, evaluate, names_in
 from superopt.rewrite.rule import Block, Call, Given, Number, Rule, Step, Where
 from superopt.verify.instances import instances

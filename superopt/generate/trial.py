@@ -7,11 +7,11 @@ from random import Random
 from typing import Any
 
 from superopt.errors import BadInput
-from superopt.generate.editing import flat
 from superopt.ops.condition import Condition
 from superopt.ops.element import Access
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
+from superopt.rewrite.editing import flat
 from superopt.rewrite.program import Impossible, Program, RealFact
 from superopt.rewrite.rule import Rule, Step
 from superopt.verify.counterexample import find_counterexample

@@ -13,10 +13,11 @@ from functools import cached_property
 from superopt.ops.formula import Tensor
 from superopt.ops.registry import Registry
 from superopt.partial.derivation import Use
-from superopt.rewrite.expression import Binary, Expression, Function, Listing, Literal, Name
+from superopt.rewrite.editing import in_shapes, in_steps, substituted
+from superopt.rewrite.expression import Binary, Expression, Literal, Name
 from superopt.rewrite.match import Bound
 from superopt.rewrite.program import Keep, Program
-from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Rule, Step
+from superopt.rewrite.rule import Block, Call, Given, Operand, Rule, Step
 from superopt.rewrite.text import parse_rules
 
 Shape = tuple[int, ...]
@@ -64,13 +65,13 @@ class Original:
         return self._with({symbol: inner}, {**self.sizes, symbol: self.sizes[symbol] // by})
 
     def _with(self, meant: Mapping[str, Expression], sizes: Mapping[str, int]) -> Original:
-        given = tuple(
-            replace(g, dims=tuple(d if isinstance(d, Block) else _put(d, meant) for d in g.dims)) for g in self.given
-        )
-        steps = tuple(
-            s if isinstance(s.value, str) else replace(s, value=_put_call(s.value, meant)) for s in self.steps
-        )
-        return Original(given, steps, sizes)
+        def put(part: Expression) -> Expression:
+            return meant.get(part.name, part) if isinstance(part, Name) else part
+
+        def change(expression: Expression) -> Expression:
+            return substituted(expression, put)
+
+        return Original(in_shapes(self.given, change), in_steps(self.steps, change), sizes)
 
     def rule(self, right: Sequence[str], doc: str) -> Rule:
         """A rule from the program to other steps, given as text."""
@@ -150,30 +151,3 @@ def renamed(value: Call | str, names: Mapping[str, str]) -> Call | str:
         return names.get(value, value)
     operands = tuple(renamed(o, names) if isinstance(o, Call | str) else o for o in value.operands)
     return replace(value, operands=operands)
-
-
-def _put(expression: Expression, meant: Mapping[str, Expression]) -> Expression:
-    """The expression with others in place of names."""
-    if isinstance(expression, Name):
-        return meant.get(expression.name, expression)
-    if isinstance(expression, Binary):
-        return Binary(expression.operator, _put(expression.left, meant), _put(expression.right, meant))
-    if isinstance(expression, Listing):
-        return Listing(tuple(_put(item, meant) for item in expression.items))
-    if isinstance(expression, Function):
-        return Function(expression.name, tuple(_put(a, meant) for a in expression.arguments))
-    return expression
-
-
-def _put_call(call: Call, meant: Mapping[str, Expression]) -> Call:
-    operands: list[Operand] = []
-    for operand in call.operands:
-        if isinstance(operand, Call):
-            operands.append(_put_call(operand, meant))
-        elif isinstance(operand, Number):
-            operands.append(Number(_put(operand.expression, meant)))
-        else:
-            operands.append(operand)
-    return replace(
-        call, operands=tuple(operands), arguments=tuple((name, _put(value, meant)) for name, value in call.arguments)
-    )

@@ -11,7 +11,7 @@ from superopt.errors import BadInput
 from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.expression import Listing, Name
 from superopt.rewrite.program import find
-from superopt.rewrite.rule import Call, Given, Number, Operand, Rule, calls_in
+from superopt.rewrite.rule import Call, Given, Number, Operand, Rule, calls_of
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ class Pattern:
     def reorders(self) -> bool:
         """Whether the right side has the same operators, none with attributes, as in x + (y + z) = y + (x + z): it pays
         only by what it brings together."""
-        sides = [Counter((c.domain, c.op) for c in calls_in(steps)) for steps in (self.rule.left, self.rule.right)]
+        sides = [Counter((c.domain, c.op) for c in calls_of(steps)) for steps in (self.rule.left, self.rule.right)]
         return sides[0] == sides[1] and all(not c.arguments and c.bundle is None for c in self.rule.calls)
 
     @cached_property
     def grows(self) -> bool:
         """Whether the right side has more operators: if it costs the same all the same, then by work on weights."""
-        return len(calls_in(self.rule.right)) > len(calls_in(self.rule.left))
+        return len(calls_of(self.rule.right)) > len(calls_of(self.rule.left))
 
     @cached_property
     def given(self) -> dict[str, Given]:

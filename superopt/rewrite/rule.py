@@ -134,7 +134,7 @@ class Rule:
     @property
     def calls(self) -> tuple[Call, ...]:
         """Every call, nested ones included."""
-        return calls_in((*self.left, *self.right))
+        return tuple(calls_of((*self.left, *self.right)))
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -148,12 +148,17 @@ class Rule:
         return tuple(dict.fromkeys(n for n in names if not n.startswith("|")))
 
 
-def calls_in(steps: Iterable[Step]) -> tuple[Call, ...]:
-    """Every call, nested ones included, in no order that means anything."""
+def calls_of(steps: Iterable[Step]) -> list[Call]:
+    """Every call, nested ones included, in the order of execution."""
     found: list[Call] = []
-    stack = [s.value for s in steps if isinstance(s.value, Call)]
-    while stack:
-        call = stack.pop()
+
+    def visit(call: Call) -> None:
+        for operand in call.operands:
+            if isinstance(operand, Call):
+                visit(operand)
         found.append(call)
-        stack += [o for o in call.operands if isinstance(o, Call)]
-    return tuple(found)
+
+    for step in steps:
+        if isinstance(step.value, Call):
+            visit(step.value)
+    return found

@@ -51,9 +51,11 @@ def explore_all(
     context = multiprocessing.get_context("fork")
     enough = context.RawValue("b", hurried())
     global _work
-    _work = lambda k: _tell(  # noqa: E731
-        _explore(tasks[k], rules, rewriter, alpha, candidates, lambda: bool(enough.value))
-    )
+
+    def work(k: int) -> _Told:
+        return _tell(_explore(tasks[k], rules, rewriter, alpha, candidates, lambda: bool(enough.value)))
+
+    _work = work
     try:
         with context.Pool(workers) as pool:
             answer = pool.map_async(_call, range(len(tasks)), chunksize=1)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from superopt.generate.editing import calls_of, flat, integer, literal, map_expressions, map_rule, substituted
 from superopt.ops.registry import Registry
+from superopt.rewrite.editing import flat, integer, literal, map_expressions, map_rule, substituted
 from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name, Rank, evaluate, names_in
 from superopt.rewrite.program import block_ranks
-from superopt.rewrite.rule import Block, Call, Given, Rule
+from superopt.rewrite.rule import Block, Call, Given, Rule, calls_of
 from superopt.rewrite.text import parse_call
 from superopt.verify.instances import instances
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from superopt.rewrite.expression import Binary, Expression, Function, Listing, Literal, Name, names_in
-from superopt.rewrite.rule import Block, Call, Number, Operand, Rule, Step
+from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Rule, Step, calls_of
 
 TEMPORARY = "~"
 """Names of values inside nested calls, while the calls are flat; no rule's own name starts so."""
@@ -26,32 +26,30 @@ def map_rule(rule: Rule, change: Callable[[Call], Call]) -> Rule:
     return replace(rule, left=map_calls(rule.left, change), right=map_calls(rule.right, change), proof=None)
 
 
-def calls_of(steps: Iterable[Step]) -> list[Call]:
-    """Every call, in the order of execution."""
-    found: list[Call] = []
-
-    def note(call: Call) -> Call:
-        found.append(call)
-        return call
-
-    map_calls(steps, note)
-    return found
-
-
 def numbers_of(steps: Iterable[Step]) -> list[Number]:
     return [o for call in calls_of(steps) for o in call.operands if isinstance(o, Number)]
 
 
 def map_expressions(rule: Rule, change: Callable[[Expression], Expression]) -> Rule:
     """Every expression of shapes, conditions, attributes and numbers changed as a whole."""
+    where = tuple(replace(w, left=change(w.left), right=change(w.right)) for w in rule.where)
+    left, right = (in_steps(side, change) for side in (rule.left, rule.right))
+    return replace(rule, given=in_shapes(rule.given, change), where=where, left=left, right=right, proof=None)
+
+
+def in_shapes(given: Iterable[Given], change: Callable[[Expression], Expression]) -> tuple[Given, ...]:
+    """Inputs with every size changed as a whole."""
+    return tuple(replace(g, dims=tuple(d if isinstance(d, Block) else change(d) for d in g.dims)) for g in given)
+
+
+def in_steps(steps: Iterable[Step], change: Callable[[Expression], Expression]) -> tuple[Step, ...]:
+    """Steps with every attribute and number changed as a whole."""
 
     def in_call(call: Call) -> Call:
         operands = tuple(Number(change(o.expression)) if isinstance(o, Number) else o for o in call.operands)
         return replace(call, operands=operands, arguments=tuple((n, change(v)) for n, v in call.arguments))
 
-    given = tuple(replace(g, dims=tuple(d if isinstance(d, Block) else change(d) for d in g.dims)) for g in rule.given)
-    where = tuple(replace(w, left=change(w.left), right=change(w.right)) for w in rule.where)
-    return replace(map_rule(rule, in_call), given=given, where=where)
+    return map_calls(steps, in_call)
 
 
 def substituted(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
