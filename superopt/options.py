@@ -54,6 +54,9 @@ class Options:
         "search", "search for the session options that suit the result best, or keep those given here"
     )
     rules: tuple[Path, ...] = option((), "a file or folder of proved rules to use besides those that ship", "FILE")
+    partial: bool = option(
+        True, "try partially equivalent mutants: programs that are wrong in a part, which is mended and proved"
+    )
     opset: int = option(0, "opset that the result may be raised to; 0 = the model's own", "N")
     candidates: int = option(400, "graphs that the search may look at for each region", "N")
     seed: int = option(0, "seed of every random choice", "N")

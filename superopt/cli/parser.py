@@ -130,6 +130,9 @@ def _add_options(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
                 flag, action="append", default=[], type=_path, metavar=field.metadata["metavar"], help=help
             )
             continue
+        if kind == "bool":
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default, help=help)
+            continue
         shown = "" if field.default in (None, "") else f" (default {field.default})"
         if kind in _CHOICES:
             parser.add_argument(flag, choices=_CHOICES[kind], default=field.default, help=help + shown)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import specs
+from superopt.cli.mutate_command import run_mutate
 from superopt.errors import BadInput
 from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.rule import Rule
@@ -24,6 +25,8 @@ WRITE_EVERY = 30.0
 
 
 def run_rules(arguments: argparse.Namespace, console: Console) -> int:
+    if arguments.action == "mutate":
+        return run_mutate(arguments, console)
     registry = specs.load(*arguments.specs)
     files = rule_files(arguments.files)
     rules = load_rules(files)

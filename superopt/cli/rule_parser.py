@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-RULES = "what may take the place of what: prove, check, list, show, explain"
+RULES = "what may take the place of what: prove, check, derive, mutate, list, show, explain"
 OPS = "what operators mean: list, show"
 
 
@@ -31,6 +31,14 @@ def add_rule_commands(commands: Any) -> None:
     )  # fmt: skip
     derive.add_argument("--steps", type=int, default=3, metavar="N", help="rewrites, at most (default 3)")
     add_specs(derive)
+    mutate = _action(actions, "mutate", "mutants of a model's programs, mended and proved, as a file of rules")
+    mutate.add_argument("model", type=Path, metavar="MODEL.onnx")
+    mutate.add_argument("-o", "--out", type=Path, metavar="FILE", help="where they are written, for optimize --rules")
+    mutate.add_argument(
+        "--family", action="append", default=[], metavar="NAME", help="only mutants of this family; may be repeated"
+    )
+    mutate.add_argument("--seconds", type=float, default=20.0, metavar="S", help="for each proof (default 20)")
+    add_specs(mutate)
     show = _action(actions, "show", "one rule as text")
     explain = _action(actions, "explain", "one rule with the formulas of both sides, its conditions and its proof")
     for one in (show, explain):

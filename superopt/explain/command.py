@@ -28,9 +28,9 @@ def _words(flag: str, value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for item in cast("list[object]", value):
             yield from (flag, str(item))
-    elif value is True:
-        yield flag
-    elif value is not None and value is not False:
+    elif isinstance(value, bool):
+        yield flag if value else flag.replace("--", "--no-", 1)
+    elif value is not None:
         yield from (flag, str(value))
 
 

@@ -13,6 +13,8 @@ from superopt.report import Rewrite
 MOST_PLACES = 60
 """Places of one rewrite that the page lists; the report has them all."""
 
+KINDS = {"pass": "pass", "rule": "proved rule", "partial": "partial + correction, proved"}
+
 
 def rewrites_section(rewrites: Sequence[Rewrite], rules: Mapping[str, str]) -> Markup:
     """`rules`: the text of each rule that is known, by name."""
@@ -47,14 +49,14 @@ def _group(number: int, step: Step, rewrites: Sequence[Rewrite], rules: Mapping[
         "summary",
         element("b", step.name),
         element("span", f"{step.count} ×", class_="dim"),
-        element("span", "proved rule" if first.kind == "rule" else "pass", class_="dim"),
+        element("span", KINDS[first.kind], class_="dim"),
         element("span", gained + ("" if step.measured or not gained else ", predicted"), class_="gain")
         if gained
         else "",
     )
     proofs = dict.fromkeys(rewrite.proof for rewrite in rewrites)
     body: list[Markup] = [element("p", "Why it is right: ", element("code", proof)) for proof in proofs]
-    if first.kind == "rule":
+    if first.kind != "pass":
         text = rules.get(step.name)
         body.append(element("pre", text) if text else element("p", "The rule's text is not at hand.", class_="dim"))
         if first.rule_digest:

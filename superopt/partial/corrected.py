@@ -7,22 +7,27 @@ as a whole by the prover that every rule goes through, which does not know how i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from superopt.ops.evaluate import Unsupported
 from superopt.ops.formula import Illegal, NotCovered
 from superopt.ops.registry import Registry
+from superopt.partial.derivation import Use
 from superopt.partial.differ import Disagreement, Wrong, loses_nan, wrong
 from superopt.partial.families import FAMILIES, Family
 from superopt.partial.mend import mended
 from superopt.partial.program import GivenUp, Mutant, Original, shapes
 from superopt.partial.proofs import Proofs
 from superopt.rewrite.rule import Rule
+from superopt.rewrite.text import format_meaning
 from superopt.verify.agree import Box
 from superopt.verify.prove import Verdict
 
 LARGEST_SHARE = 0.5
 """Part of the results that may be wrong; mending more than that is computing it all again."""
+
+SAMPLE = 2
+"""What symbols are while a rule is mutated again: those that a derivation depends on are numbers."""
 
 Tell = Callable[[str, str], None]
 
@@ -79,29 +84,73 @@ def correct(
     mutant: Mutant, proofs: Proofs, *, share: float = LARGEST_SHARE, tell: Tell = lambda _, __: None
 ) -> Corrected | None:
     """The mutant mended and proved; None where it is not worth it or cannot be done, which `tell` hears."""
+    attempt = attempted(mutant, proofs.registry, share=share, tell=tell)
+    return None if attempt is None else confirmed(attempt, proofs, tell=tell)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A mutant that is right as far as numbers tell, mended where it was wrong; nothing of it is proved."""
+
+    mutant: Mutant
+    rule: Rule
+    wrong: Wrong
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """Rules that it follows from; what was mended is proved at once."""
+        return () if any(self.wrong.boxes.values()) else self.mutant.uses
+
+
+def attempted(
+    mutant: Mutant, registry: Registry, *, share: float = LARGEST_SHARE, tell: Tell = lambda _, __: None
+) -> Attempt | None:
+    """The mutant mended; None where it is not worth it or cannot be done, which `tell` hears."""
     try:
-        found = wrong(mutant, proofs.registry)
+        found = wrong(mutant, registry)
         if found.share > share:
             raise GivenUp(f"wrong in {found.share:.0%} of its results")
-        return _proved(mutant, found, proofs)
+        is_right = not any(found.boxes.values())
+        rule = mutant.rule if is_right else mended(mutant, found, registry)
+        if loses_nan(rule, registry):
+            raise GivenUp("a NaN would get lost")
     except Disagreement as bug:
         tell("bug", f"{mutant.family}: {bug}")
     except (Illegal, NotCovered, Unsupported, GivenUp) as why:
         tell("dropped", f"{mutant.family}: {why}")
+    else:
+        return Attempt(mutant, replace(rule, doc=_told(mutant, found)), found)
     return None
 
 
-def _proved(mutant: Mutant, found: Wrong, proofs: Proofs) -> Corrected:
-    is_right = not any(found.boxes.values())
-    rule = mutant.rule if is_right else mended(mutant, found, proofs.registry)
-    if loses_nan(rule, proofs.registry):
-        raise GivenUp("a NaN would get lost")
-    uses = mutant.uses if is_right else ()
-    verdict = proofs.derived(rule, uses) if uses else proofs.of(rule)
+def confirmed(attempt: Attempt, proofs: Proofs, *, tell: Tell = lambda _, __: None) -> Corrected | None:
+    """The attempt with its proof; None, and the reason told, where there is none."""
+    mutant, found = attempt.mutant, attempt.wrong
+    verdict = proofs.verdict(attempt.rule, attempt.uses)
     if verdict.status != "proved":
-        raise GivenUp(f"{verdict.status}, {verdict.reason}")
-    lemmas = {use.rule: proofs.named(use.rule, f"{mutant.family}-lemma") for use in uses}
+        tell("dropped", f"{mutant.family}: {verdict.status}, {verdict.reason}")
+        return None
+    rule = proofs.named(attempt.rule, mutant.family, derived=bool(attempt.uses))
+    lemmas = {use.rule: proofs.named(use.rule, f"{mutant.family}-lemma") for use in attempt.uses}
     return Corrected(
-        mutant.family, proofs.named(rule, mutant.family), found.boxes, found.share, found.sizes, verdict,
-        tuple(lemmas.values()),
+        mutant.family, rule, found.boxes, found.share, found.sizes, verdict, tuple(lemmas.values())
     )  # fmt: skip
+
+
+def proved_again(rule: Rule, proofs: Proofs) -> Verdict:
+    """A rule that somebody says came from a mutant, proved from its text alone.
+
+    What was too long to be proved at once is mutated again, to see what it follows from.
+    """
+    original = Original(rule.given, rule.left, dict.fromkeys(rule.sizes, SAMPLE))
+    for mutant in mutants(original, proofs.registry):
+        if mutant.uses and format_meaning(mutant.rule) == format_meaning(rule):
+            return proofs.verdict(rule, mutant.uses)
+    return proofs.verdict(rule, ())
+
+
+def _told(mutant: Mutant, found: Wrong) -> str:
+    """What the rule does, and how much of it is a correction."""
+    boxes = sum(map(len, found.boxes.values()))
+    mending = f" {found.share:.2%} of the results are mended, in {boxes} boxes." if boxes else " Nothing is mended."
+    return mutant.rule.doc + mending

@@ -6,6 +6,7 @@ Batch, channels and filters become symbols, so that what is found for one layer 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from superopt.ir.graph import Node, Value
@@ -20,15 +21,29 @@ MOST_IMAGES = 8
 MOST_BRANCHES = 6
 
 
+@dataclass(frozen=True)
+class Place:
+    """A program and the nodes that it is written down from."""
+
+    original: Original
+    nodes: tuple[Node, ...]
+    around: tuple[Node, ...]
+    """With the functions of its results, which a runtime may fuse with them."""
+
+
 def originals(piece: Piece, rewriter: Rewriter) -> Iterator[Original]:
-    """Each program once: heads that several images share, branches of one input, and single operators."""
-    seen: set[str] = set()
+    """Each program once."""
+    yield from {str((p.original.given, p.original.steps)): p.original for p in places(piece, rewriter)}.values()
+
+
+def places(piece: Piece, rewriter: Rewriter) -> Iterator[Place]:
+    """Heads that several images share, branches of one input, and single operators."""
     finder = _Finder(piece, rewriter)
     for group in (*finder.heads(), *finder.branches(), *([n] for n in piece.nodes)):
         found = _Lifted(finder, group).original()
-        if found is not None and (text := str((found.given, found.steps))) not in seen:
-            seen.add(text)
-            yield found
+        if found is not None:
+            below = finder.below(group) if len(group) == 1 else []
+            yield Place(found, tuple(group), (*group, *(node for level in below for node in level)))
 
 
 class _Finder:
@@ -54,7 +69,7 @@ class _Finder:
         inside: set[Node] = set()
         for group in reversed(list(groups.values())):
             if 2 <= len(group) <= MOST_IMAGES and inside.isdisjoint(group):
-                levels = [*self._above(group), group, *self._below(group)]
+                levels = [*self._above(group), group, *self.below(group)]
                 inside.update(node for level in levels for node in level)
                 yield [node for level in levels for node in level]
 
@@ -98,7 +113,7 @@ class _Finder:
             if found[0].op == "Conv":
                 kept = len(levels)
 
-    def _below(self, group: Sequence[Node]) -> list[list[Node]]:
+    def below(self, group: Sequence[Node]) -> list[list[Node]]:
         """Functions of the results."""
         levels: list[list[Node]] = []
         current = list(group)

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from superopt.ops.registry import Registry
 from superopt.partial.derivation import DoesNotFollow, Use, follow
-from superopt.rewrite.rule import Rule
+from superopt.rewrite.rule import PARTIAL, Rule
 from superopt.rewrite.ruleset import digest, proved
 from superopt.verify.prove import SOLVER, Verdict, prove
 
 SECONDS = 20.0
+BY_LEMMAS = "+lemmas"
+"""In the proof of a rule that follows from others, which were proved at once."""
 
 
 class Proofs:
@@ -27,6 +29,10 @@ class Proofs:
             self._known[key] = prove(rule, self.registry, seconds=self.seconds, examples=False)
         return self._known[key]
 
+    def verdict(self, rule: Rule, uses: Sequence[Use]) -> Verdict:
+        """By the rules that it follows from, if there are any; at once else."""
+        return self.derived(rule, uses) if uses else self.of(rule)
+
     def derived(self, rule: Rule, uses: Sequence[Use]) -> Verdict:
         """By the rules it follows from, each proved, and that it does follow."""
         verdicts = [self.of(rule) for rule in dict.fromkeys(use.rule for use in uses)]
@@ -40,8 +46,8 @@ class Proofs:
             return Verdict("unknown", str(why), cases, seconds)
         return Verdict("proved", f"by {len(uses)} rules, one after the other", cases, seconds)
 
-    def named(self, rule: Rule, family: str) -> Rule:
+    def named(self, rule: Rule, family: str, *, derived: bool = False) -> Rule:
         """A rule that was proved, with its proof, under a name that tells it from all others."""
         own = digest(rule, self.registry)
-        told = replace(rule, name=f"partial-{family}-{own}", origin=f"partial {family}")
-        return proved(told, self.registry, "unbounded", SOLVER)
+        told = replace(rule, name=f"{PARTIAL}-{family}-{own}", origin=f"{PARTIAL} {family}")
+        return proved(told, self.registry, "unbounded", f"{SOLVER}{BY_LEMMAS if derived else ''}")

@@ -16,8 +16,9 @@ class Rewrite(Record):
     place: str = Field(description="the node it was made at, `outer/body/node` inside subgraphs")
     detail: str = ""
     proof: str = Field(description="why it is right: `by definition`, or the rule's proof line")
-    kind: Literal["pass", "rule"] = Field(
-        default="pass", description="a safe pass, or a proved rule that the search applied"
+    kind: Literal["pass", "rule", "partial"] = Field(
+        default="pass",
+        description="a safe pass, a proved rule that the search applied, or a mutant with its corrections, proved too",
     )
     rule_digest: str = Field(default="", description="of the rule's text and of the formulas it uses; empty for a pass")
     nodes: list[str] = Field(default_factory=list, description="nodes of the region, each by its first named output")
@@ -46,3 +47,11 @@ class TracedRegion(Record):
     region: int = Field(description="equal regions share one number")
     members: list[str] = Field(description="its nodes, each by its first named output")
     steps: list[TracedStep]
+
+
+class MutantRule(Record):
+    """A rule that no file has: a mutant of a program of this model, with its corrections."""
+
+    name: str
+    digest: str = Field(description="of its text and of the formulas it uses")
+    text: str = Field(description="the rule in full, with what was mended and how it was proved")

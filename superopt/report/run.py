@@ -10,7 +10,7 @@ from superopt.report.check import CheckReport
 from superopt.report.deployment import DeploymentReport, Portable
 from superopt.report.explained import Explained
 from superopt.report.record import SCHEMA_VERSION, Environment, ModelFacts, Record
-from superopt.report.rewrites import Rewrite, TracedRegion
+from superopt.report.rewrites import MutantRule, Rewrite, TracedRegion
 from superopt.report.timing import Profile, TimingReport
 
 
@@ -31,6 +31,11 @@ class SearchReport(Record):
         default=0,
         description="most that the process was resident until the search ended, before checks and races",
     )
+    programs: int = Field(default=0, description="small programs of the model that mutants were made of")
+    mutants: int = Field(default=0, description="partially equivalent mutants made of them")
+    mutants_timed: int = Field(default=0, description="mutants that were mended and timed")
+    mutants_proved: int = Field(default=0, description="mutants that were faster, and proved equal as mended")
+    mutating_seconds: float = Field(default=0.0, description="spent on mutants: making, timing and proving them")
 
 
 class Report(Record):
@@ -46,6 +51,10 @@ class Report(Record):
     search: SearchReport | None = Field(default=None, description="none when the rules were not searched")
     trace: list[TracedRegion] = Field(
         default_factory=list[TracedRegion], description="the rules' rewrites, for `superopt audit` to make again"
+    )
+    mutants: list[MutantRule] = Field(
+        default_factory=list[MutantRule],
+        description="rules of the trace that began as mutants of this model's programs, for `superopt audit` to prove",
     )
     left_out: list[tuple[str, str]] = Field(
         default_factory=list[tuple[str, str]], description="name and place of passes that were not made"

@@ -110,6 +110,10 @@ class Proof:
         return f"{self.verdict} {self.solver} digest={self.digest}"
 
 
+PARTIAL = "partial"
+"""First word of the origin of a rule that began as a mutant, wrong in a part of its results."""
+
+
 @dataclass(frozen=True)
 class Rule:
     name: str
@@ -130,6 +134,11 @@ class Rule:
         """What the pattern computes and the right side computes again, in the pattern's order."""
         again = {t for step in self.right for t in step.targets}
         return tuple(t for step in self.left for t in step.targets if t in again)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is a mutant with its corrections."""
+        return self.origin.split(" ")[0] == PARTIAL
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -123,6 +123,7 @@ class _Audit:
         if self.report.check.status != "equal":
             raise _Doubt(f"the report returns a model whose outputs it calls {self.report.check.status}")
         book = open_rulebook(self.rules, self.definitions)
+        self._confirm_mutants(book)
         self._confirm_rules(book)
         base = self._base()
         self._confirm_vocabulary(base)
@@ -171,6 +172,24 @@ class _Audit:
             if digest != book.digests[name]:
                 raise _Doubt(f"rule {name}: the report used digest {digest}, as it stands it has {book.digests[name]}")
             self.used.append(AuditedRule(name=name, digest=digest, proof=book.proofs[name], steps=count))
+
+    def _confirm_mutants(self, book: Rulebook) -> None:
+        """Rules that are in no file are proved again, and join those that are."""
+        used = {step.rule for record in self.report.trace for step in record.steps}
+        for told in self.report.mutants:
+            if told.name not in used:
+                raise _Doubt(f"mutant {told.name}: the trace does not use it")
+            if told.name in book.digests:
+                raise _Doubt(f"mutant {told.name}: there is a rule of this name already")
+            self.tell("proving again", told.name)
+            from superopt.search.mutant_proofs import confirm_mutant  # with z3, which most audits do not need
+
+            found = confirm_mutant(told, book.registry)
+            if isinstance(found, str):
+                raise _Doubt(found)
+            book.add(found)
+        if self.report.mutants:
+            self.notes.append(f"{len(self.report.mutants)} mutants with their corrections were proved again")
 
     def _unusable(self, name: str, book: Rulebook) -> str:
         if name in book.unusable:

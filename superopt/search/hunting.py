@@ -19,12 +19,14 @@ from superopt.ir.onnx.stats import total_bytes
 from superopt.options import Options
 from superopt.report import SearchReport
 from superopt.search.ending import Ending
-from superopt.search.hunt import Budget, Hunted
+from superopt.search.hunted import Budget, Hunted
 from superopt.search.trial import Tell, Trial
 from superopt.search.workshop import Workshop
 
 MEASURE = 0.4
 """Share of the budget for timing regions."""
+PARTIAL = 0.3
+"""Share of the budget, on top, for mutants: making, timing and proving them."""
 CALIBRATION = 6.0
 """Seconds to learn what a device is good at, once: the times are kept for later runs."""
 LEAST_GROWTH, GROWTH_SHARE = 1 << 20, 1.0
@@ -75,6 +77,7 @@ class Ground:
         budget = Budget(
             search=share * options.budget, measure=share * MEASURE * options.budget, candidates=options.candidates,
             alpha=options.alpha, growth=_growth(workshop, options),
+            partial=PARTIAL * options.budget if options.partial and share == 1.0 else 0.0,
         )  # fmt: skip
         found, correlation = workshop.hunt(self._timer, predictor, sizes, budget, self.tell, self.ending)
         return Hunting(found, correlation, peak=peak_resident_bytes(), notes=tuple(found.notes))
@@ -106,5 +109,7 @@ def search_report(hunting: Hunting, workshop: Workshop, options: Options) -> Sea
         rules=len(workshop.book.rules), regions=found.regions, distinct_regions=found.distinct,
         candidates=found.candidates, measured=found.measured, alpha=options.alpha, seconds=found.thinking,
         measuring_seconds=found.measuring, rank_correlation=hunting.rank_correlation, exhausted=found.exhausted,
-        peak_memory_bytes=hunting.peak,
+        peak_memory_bytes=hunting.peak, programs=found.mutated.programs, mutants=found.mutated.mutants,
+        mutants_timed=found.mutated.timed, mutants_proved=len(found.mutated.rules),
+        mutating_seconds=found.mutated.seconds,
     )  # fmt: skip

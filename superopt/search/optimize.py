@@ -21,11 +21,11 @@ from superopt.report import CheckReport, Environment, ModelFacts, Portable, Repo
 from superopt.rewrite.emit import Vocabulary
 from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.ending import Ending
-from superopt.search.hunt import Hunted
+from superopt.search.hunted import Hunted
 from superopt.search.hunting import Ground, Hunting, search_report
 from superopt.search.rulebook import open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
-from superopt.search.trace import told
+from superopt.search.trace import mutants_used, told
 from superopt.search.trial import ORIGINAL, Tell, Trial
 from superopt.search.variants import Repairer, Variant, variants
 from superopt.search.workshop import Workshop
@@ -204,6 +204,7 @@ class _Run:
             timing=timing,
             search=search_report(hunting, workshop, self.options),
             trace=[told(record, workshop.book.digests) for record in trace],
+            mutants=mutants_used(trace, hunting.found.mutated.rules, workshop.book.digests),
             left_out=list(checked.left_out) if checked is not None else [],
             deployment=None if deployed is None else deployed.report(self.where.name),
             portable=portable,

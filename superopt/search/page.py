@@ -79,11 +79,12 @@ def _operator_times(model: Model, trial: Trial) -> OperatorTimes:
 
 def _rule_texts(report: Report, options: Options) -> Mapping[str, str]:
     """Texts of the rules that were used, as far as their files are still there."""
-    used = {rewrite.name for rewrite in report.rewrites if rewrite.kind == "rule"}
+    own = {mutant.name: mutant.text for mutant in report.mutants}
+    used = {rewrite.name for rewrite in report.rewrites if rewrite.kind != "pass"} - own.keys()
     if not used:
-        return {}
+        return own
     try:
         rules = load_rules([*rule_files(), *(rule_files(options.rules) if options.rules else ())])
     except BadInput:
-        return {}
-    return {rule.name: format_rule(rule) for rule in rules if rule.name in used}
+        return own
+    return own | {rule.name: format_rule(rule) for rule in rules if rule.name in used}

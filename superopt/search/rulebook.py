@@ -23,6 +23,12 @@ class Rulebook:
     """Why a rule is left out, by its name."""
     notes: tuple[str, ...]
 
+    def add(self, rule: Rule) -> None:
+        """One more, which was just proved."""
+        self.rules.add(rule)
+        self.digests[rule.name] = digest(rule, self.registry)
+        self.proofs[rule.name] = str(rule.proof)
+
 
 def open_rulebook(files: Sequence[Path] = (), definitions: Sequence[Path] = ()) -> Rulebook:
     """A rule that is unproved, or was proved before an edit, is left out and noted; so is one that may lose a NaN.

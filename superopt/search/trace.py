@@ -5,14 +5,16 @@ A replay believes nothing: rules must be proved as they stand, and every step mu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from superopt.errors import CannotReplay
 from superopt.ir.graph import Node
-from superopt.report import TracedRegion, TracedStep
+from superopt.report import MutantRule, TracedRegion, TracedStep
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Step, Taken
+from superopt.rewrite.rule import Rule
+from superopt.rewrite.text import format_rule
 from superopt.search.regions import Region, extract, stitch
 
 
@@ -83,11 +85,11 @@ def _members(piece: Piece, record: Traced) -> list[Node]:
     names = {name for node in found for name in piece.tags[node].outputs}
     if missing := wanted - names:
         raise CannotReplay(f"there is no node that computes {sorted(missing)[0]}")
-    _refuse_detours(piece, found)
+    refuse_detours(piece, found)
     return found
 
 
-def _refuse_detours(piece: Piece, members: Sequence[Node]) -> None:
+def refuse_detours(piece: Piece, members: Sequence[Node]) -> None:
     """No path may leave the region and come back."""
     inside = set(members)
     tainted: set[Node] = set()
@@ -107,6 +109,14 @@ def told(record: Traced, digests: Mapping[str, str]) -> TracedRegion:
         for s in record.steps
     ]
     return TracedRegion(where=record.where, region=record.kind, members=list(record.members), steps=steps)
+
+
+def mutants_used(trace: Iterable[Traced], rules: Mapping[str, Rule], digests: Mapping[str, str]) -> list[MutantRule]:
+    """The rules of a trace that no file has."""
+    names = dict.fromkeys(step.rule for record in trace for step in record.steps)
+    return [
+        MutantRule(name=name, digest=digests[name], text=format_rule(rules[name])) for name in names if name in rules
+    ]
 
 
 def heard(record: TracedRegion) -> Traced:

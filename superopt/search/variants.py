@@ -14,7 +14,7 @@ from superopt.ir.onnx import Model
 from superopt.normalize import normalize
 from superopt.report import CheckReport, Rewrite
 from superopt.search.ending import Ending
-from superopt.search.hunt import Hunted
+from superopt.search.hunted import Hunted
 from superopt.search.trace import Traced
 from superopt.search.workshop import Workshop
 

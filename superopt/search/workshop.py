@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
@@ -17,15 +18,21 @@ from superopt.ir.graph import Attribute, Graph, Node, Value, make_node
 from superopt.ir.onnx import Model
 from superopt.ir.tensor import Tensor
 from superopt.normalize.builder import substitute
+from superopt.partial.lift import places
 from superopt.report import Rewrite
 from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Step
 from superopt.rewrite.weights import CannotCombine, combine
 from superopt.rewrite.whole import graph_of, piece_of
 from superopt.search.bodies import bodies, graphs
 from superopt.search.ending import Ending
-from superopt.search.hunt import Budget, Hunted, Hunter, Tell
+from superopt.search.hunt import Hunter
+from superopt.search.hunted import Budget, Hunted
+from superopt.search.judge import Tell
+from superopt.search.learning import Learner
 from superopt.search.rulebook import Rulebook
+from superopt.search.scales import Scales
 from superopt.search.trace import Traced, replay_one
 
 Combining = Callable[[Model, Sequence[Value]], Mapping[Value, Tensor]]
@@ -50,12 +57,30 @@ class Workshop:
         ending: Ending | None = None,
     ) -> tuple[Hunted, float | None]:
         """What the rules give, and how well predictions ranked it."""
-        rewriter = self._rewriter()
-        ending = ending or Ending()
-        hunter = Hunter(self.model, self.book.rules, rewriter, timer, predictor, sizes, budget, tell, ending)
-        for graph, where in graphs(self.tidied):
-            hunter.run(piece_of(graph, rewriter.constants), where)
-        return hunter.found, hunter.learner.rank_correlation
+        rewriter, ending = self._rewriter(), ending or Ending()
+        scales = Scales(self.model, sizes, Learner(predictor), timer)
+        hunter = Hunter(self.book, rewriter, scales, budget, tell, ending)
+        pieces = [(piece_of(graph, rewriter.constants), where) for graph, where in graphs(self.tidied)]
+        if budget.partial and any(next(places(piece, rewriter), None) for piece, _ in pieces):
+            self._mutate(pieces, hunter)
+        for piece, where in pieces:
+            hunter.run(piece, where)
+        return hunter.found, scales.learner.rank_correlation
+
+    def _mutate(self, pieces: Sequence[tuple[Piece, str]], hunter: Hunter) -> None:
+        """Adds the mutants that are faster to the rules, each proved."""
+        try:
+            from superopt.search.mutants import MutantFinder  # with z3, which takes its time and need not be there
+        except ImportError as error:
+            hunter.found.notes.append(f"no mutants were made, because they could not be proved: {error}")
+            return
+        finder = MutantFinder(
+            self.book, hunter.rewriter, hunter.scales, hunter.budget.partial, hunter.tell, hunter.ending
+        )
+        for piece, where in pieces:
+            finder.run(piece, where)
+        hunter.found.mutated = finder.found
+        hunter.found.notes += finder.notes
 
     def build(self, trace: Sequence[Traced], strict: bool = False) -> tuple[Graph, list[Traced], list[str]]:
         """The tidied graph with these rewrites, those that were made, and why others were not.
@@ -135,7 +160,8 @@ class Workshop:
                 found.append(
                     Rewrite(
                         name=step.rule, place=record.where + next(iter(step.results), ""), detail=_doc(self.book, step),
-                        proof=self.book.proofs[step.rule], kind="rule", rule_digest=self.book.digests[step.rule],
+                        proof=self.book.proofs[step.rule], kind=_kind(self.book, step),
+                        rule_digest=self.book.digests[step.rule],
                         nodes=list(record.members), results=list(step.results), region=record.kind,
                         predicted_us_before=None if costs is None else costs[0] * 1e6,
                         predicted_us_after=None if costs is None else costs[1] * 1e6,
@@ -144,6 +170,10 @@ class Workshop:
                     )
                 )  # fmt: skip
         return found
+
+
+def _kind(book: Rulebook, step: Step) -> Literal["rule", "partial"]:
+    return "partial" if book.rules.patterns[step.rule].rule.is_partial else "rule"
 
 
 def _doc(book: Rulebook, step: Step) -> str:

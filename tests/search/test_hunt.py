@@ -23,7 +23,7 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of
 from superopt.search.ending import Ending
-from superopt.search.hunt import Budget
+from superopt.search.hunted import Budget
 from superopt.search.learning import spearman
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.parallel import Task, explore_all

@@ -20,7 +20,7 @@ from superopt.report import CheckReport, Interval, Rewrite, TimingReport
 from superopt.search import optimize, trial, variants
 from superopt.search.compare import bench_models, check_models
 from superopt.search.ending import Ending
-from superopt.search.hunt import Gain, Hunted
+from superopt.search.hunted import Gain, Hunted
 from superopt.search.optimize import Destination, Outcome, optimize_model
 from superopt.search.trace import Traced
 from superopt.search.variants import Variant

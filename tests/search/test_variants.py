@@ -12,7 +12,7 @@ from superopt.normalize import Normalized
 from superopt.report import CheckReport, Rewrite
 from superopt.rewrite.rewriter import Step
 from superopt.search import variants
-from superopt.search.hunt import Gain, Hunted
+from superopt.search.hunted import Gain, Hunted
 from superopt.search.trace import Traced
 from superopt.search.variants import ALL, ATTEMPTS, BEST, SURE, TIDIED, Repairer, Variant
 

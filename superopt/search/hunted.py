@@ -1,0 +1,77 @@
+"""What a search of a graph may take, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from superopt.rewrite.rule import Rule
+from superopt.search.trace import Traced
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Seconds for thinking and for timing, and graphs to look at in each region."""
+
+    search: float
+    measure: float
+    candidates: int
+    alpha: float
+    growth: int
+    partial: float = 0.0
+    """Seconds for finding mutants of the graph's programs; 0 where none are wanted."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a kind of region costs before and after, in seconds."""
+
+    kind: int
+    count: int
+    predicted: tuple[float, float]
+    measured: tuple[float, float]
+    rules: tuple[str, ...]
+    sure: bool = True
+    """False where the clock only says that it is no slower."""
+
+    @property
+    def seconds(self) -> float:
+        return self.count * (self.measured[0] - self.measured[1])
+
+
+@dataclass
+class Mutated:
+    """What became of the mutants."""
+
+    programs: int = 0
+    mutants: int = 0
+    timed: int = 0
+    rules: dict[str, Rule] = field(default_factory=dict[str, Rule])
+    """Those that were proved, by name."""
+    seconds: float = 0.0
+
+
+@dataclass
+class Hunted:
+    """What was found: steps region by region, and what they are worth."""
+
+    trace: list[Traced] = field(default_factory=list[Traced])
+    gains: list[Gain] = field(default_factory=list[Gain])
+    costs: dict[tuple[int, int], tuple[float, float]] = field(
+        default_factory=dict[tuple[int, int], tuple[float, float]]
+    )
+    """Predicted seconds of the region before and after a step, by kind and number of the step."""
+    regions: int = 0
+    distinct: int = 0
+    candidates: int = 0
+    measured: int = 0
+    thinking: float = 0.0
+    measuring: float = 0.0
+    exhausted: bool = True
+    mutated: Mutated = field(default_factory=Mutated)
+    notes: list[str] = field(default_factory=list[str])
+
+    def saving(self, trace: Sequence[Traced]) -> float:
+        """Seconds that a run of the model should take less with this part of the trace, as regions were timed."""
+        kinds = {record.kind for record in trace}
+        return sum(gain.seconds for gain in self.gains if gain.kind in kinds)

@@ -1,0 +1,165 @@
+"""What the clock says of a region's candidates, and which of them is used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from superopt.cost.regions import RegionSubject
+from superopt.ir.graph import Value
+from superopt.rewrite.rewriter import Taken
+from superopt.rewrite.weights import combined_bytes
+from superopt.rewrite.whole import weight_bytes
+from superopt.search.ending import Ending
+from superopt.search.explore import Candidate
+from superopt.search.hunted import Budget, Gain, Hunted
+from superopt.search.regions import Region
+from superopt.search.scales import Scales
+
+MEASURED = 6
+"""Candidates of a region that are timed, at most, in a first look; half as many in a second."""
+PROMISING = 1.02
+"""Predicted cost, over the region's own, up to which a candidate is timed."""
+WORTH = 0.985
+"""Measured time, over the region's own, from which on a candidate is used: regions are timed to a percent or two."""
+HOPEFUL = 0.995
+"""Predicted cost, over the region's own, from which on a candidate that was timed no slower is used in hope: what a
+region is too small to tell, the whole model may."""
+ALIKE = 1.01
+"""Measured times that are no different; among those the fewest steps win."""
+TRIMMED = 1.005
+"""Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
+
+Tell = Callable[[str, str], None]
+
+
+@dataclass
+class Look:
+    """A kind of region while it is decided: what the search found, and what the clock said of it."""
+
+    region: Region
+    count: int
+    share: float
+    kind: int
+    candidates: Sequence[Candidate] = ()
+    curious: bool = False
+    """Whether the clock is asked whatever is predicted."""
+    times: dict[Candidate, float | None] = field(default_factory=dict[Candidate, "float | None"])
+    cores: dict[tuple[Value, ...], Candidate] = field(default_factory=dict[tuple[Value, ...], Candidate])
+
+
+class Judge:
+    def __init__(self, scales: Scales, budget: Budget, found: Hunted, tell: Tell, ending: Ending) -> None:
+        self.scales, self.budget, self.found, self.tell, self.ending = scales, budget, found, tell, ending
+        self._price = scales.price
+        self._grown = 0
+
+    def time(self, look: Look, most: int = MEASURED) -> None:
+        """Times the start and the most promising that were not timed yet, against each other."""
+        promising = self._promising(look)
+        left = 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring
+        if not promising:
+            return
+        if left <= 0:
+            self.found.exhausted = False
+            return
+        subjects = [look.candidates[0], *promising[:most]]
+        size = len(look.region.members)
+        self.tell("timing regions", f"{len(subjects)} graphs of {size} nodes, {look.count} of its kind")
+        seconds = min(left, max(0.5, look.share * self.budget.measure * most / MEASURED))
+        times = self._timed([self.scales.subject(c.piece, look.region) for c in subjects], seconds)
+        for candidate, taken in zip(subjects, times, strict=True):
+            if candidate not in look.times and taken is not None:
+                self.found.measured += 1
+                self.scales.learner.observe(self.scales.graph(candidate.piece, look.region), candidate.cost, taken)
+            look.times[candidate] = taken
+
+    def decided(self, look: Look) -> tuple[Taken, ...]:
+        """The steps to the fastest graph, if it is worth it or may be; among equals, the fewest steps."""
+        own = look.times.get(look.candidates[0]) if look.candidates else None
+        timed = {c: t for c, t in look.times.items() if t is not None and c.steps}
+        if own is None or not timed:
+            return ()
+        sure = min(timed.values()) <= WORTH * own
+        timed = timed if sure else self._hopeful(look, timed, own)
+        if not timed:
+            return ()
+        alike = [c for c, t in timed.items() if t <= ALIKE * min(timed.values())]
+        chosen = min(alike, key=lambda c: (len(c.steps), timed[c]))
+        worth = WORTH if sure else 1.0
+        growth = self._growth(look, chosen)
+        if timed[chosen] > worth * own or growth is None:
+            return ()
+        own, taken = self._again(look, chosen)
+        if own is None or taken is None or taken > worth * own:
+            return ()
+        self._grown += growth
+        self._keep(look, chosen, (own, taken), sure)
+        return chosen.steps
+
+    def _keep(self, look: Look, chosen: Candidate, measured: tuple[float, float], sure: bool) -> None:
+        for number, step in enumerate(chosen.steps):
+            before, after = self._price(step.before, look.region), self._price(step.after, look.region)
+            self.found.costs[look.kind, number] = (before, after)
+        predicted = (look.candidates[0].cost, chosen.cost)
+        rules = tuple(s.rule.name for s in chosen.steps)
+        self.found.gains.append(Gain(look.kind, look.count, predicted, measured, rules, sure))
+        self.ending.is_worthwhile()
+
+    def _promising(self, look: Look) -> list[Candidate]:
+        """The cheapest by prediction that were not timed yet, one for each way of getting there before a second."""
+        if not look.candidates:
+            return []
+        start, *others = look.candidates
+        prices = {c: self._price(c.piece, look.region) for c in (start, *others)}
+        bound = float("inf") if look.curious else PROMISING * prices[start]
+        near = sorted((c for c in others if prices[c] <= bound and c not in look.times), key=lambda c: prices[c])
+        first: dict[frozenset[str], Candidate] = {}
+        for candidate in near:
+            first.setdefault(frozenset(s.rule.name for s in candidate.steps), candidate)
+        chosen = list(first.values())
+        ordered = [*chosen, *(c for c in near if c not in chosen)]
+        return list(dict.fromkeys(c for candidate in ordered for c in self._with_core(candidate, look)))
+
+    def _with_core(self, candidate: Candidate, look: Look) -> list[Candidate]:
+        """The candidate, and before it what is left of it without last steps that hardly pay."""
+        bound = self._price(candidate.piece, look.region) * TRIMMED
+        for number, step in enumerate(candidate.steps[:-1]):
+            cost = self._price(step.after, look.region)
+            if cost <= bound:
+                core = look.cores.setdefault(
+                    step.after.results, Candidate(step.after, cost, candidate.steps[: number + 1])
+                )
+                return [candidate] if core in look.times else [core, candidate]
+        return [candidate]
+
+    def _hopeful(self, look: Look, timed: Mapping[Candidate, float], own: float) -> dict[Candidate, float]:
+        """Those that should pay by prediction, and are no slower by the clock."""
+        bound = HOPEFUL * self._price(look.candidates[0].piece, look.region)
+        return {c: t for c, t in timed.items() if t <= own and self._price(c.piece, look.region) <= bound}
+
+    def _again(self, look: Look, chosen: Candidate) -> tuple[float | None, float | None]:
+        """Both timed afresh: the best of many looks better than it is."""
+        left = max(0.5, 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring)
+        subjects = [self.scales.subject(c.piece, look.region) for c in (look.candidates[0], chosen)]
+        fresh = [replace(subject, key=f"{subject.key} again") for subject in subjects]
+        before, after = self._timed(fresh, min(left, max(0.5, look.share * self.budget.measure / 2)))
+        return before, after
+
+    def _timed(self, subjects: Sequence[RegionSubject], seconds: float) -> list[float | None]:
+        started = time.monotonic()
+        try:
+            return self.scales.timer.time(subjects, seconds, hurried=self.ending.is_asked)
+        finally:
+            self.found.measuring += time.monotonic() - started
+
+    def _growth(self, look: Look, candidate: Candidate) -> int | None:
+        """Bytes that the candidate's weights take more; None where the model may not grow by as much."""
+        before = weight_bytes(look.region.piece, combined_bytes)
+        growth = look.count * (weight_bytes(candidate.piece, combined_bytes) - before)
+        if growth > 0 and self._grown + growth > self.budget.growth:
+            rules = ", ".join(dict.fromkeys(s.rule.name for s in candidate.steps))
+            self.found.notes.append(f"{rules} would pay, but adds {growth} bytes of weights: more than --growth allows")
+            return None
+        return max(growth, 0)

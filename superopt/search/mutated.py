@@ -1,0 +1,53 @@
+"""Where in a graph mutants may stand: rules that began as mutants, at the places of the programs they are about.
+
+Such a program may reach over the whole graph, as a head that several levels of a pyramid share does, so its nodes are a
+region of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from superopt.errors import CannotReplay
+from superopt.ir.graph import Node
+from superopt.partial.lift import places
+from superopt.rewrite.pattern import Pattern
+from superopt.rewrite.piece import Piece
+from superopt.rewrite.rewriter import Rewriter, Rules
+from superopt.search.explore import Candidate
+from superopt.search.regions import Region, extract
+from superopt.search.scales import Scales
+from superopt.search.trace import refuse_detours
+
+
+def mutated_regions(
+    piece: Piece, where: str, rules: Rules, rewriter: Rewriter, scales: Scales
+) -> Iterator[tuple[Region, Sequence[Candidate]]]:
+    """Regions that have no node in common, each with what mutants make of it, itself first."""
+    patterns = [pattern for pattern in rules.patterns.values() if pattern.rule.is_partial and pattern.roots]
+    inside: set[Node] = set()
+    for place in places(piece, rewriter) if patterns else ():
+        if not inside.isdisjoint(place.around):
+            continue
+        region = extract(piece, place.around, where)
+        found = list(_candidates(region, patterns, rewriter, scales))
+        if found and _is_region(piece, place.around):
+            inside.update(place.around)
+            yield region, [Candidate(region.piece, scales.price(region.piece, region), ()), *found]
+
+
+def _candidates(region: Region, patterns: Sequence[Pattern], rewriter: Rewriter, scales: Scales) -> Iterator[Candidate]:
+    for pattern in patterns:
+        for node in region.piece.nodes:
+            for match in rewriter.matches(pattern, node, region.piece):
+                taken = rewriter.take(region.piece, *match)
+                yield Candidate(taken.after, scales.price(taken.after, region), (taken,))
+
+
+def _is_region(piece: Piece, nodes: Sequence[Node]) -> bool:
+    """Whether no path leaves the nodes and comes back."""
+    try:
+        refuse_detours(piece, nodes)
+    except CannotReplay:
+        return False
+    return True

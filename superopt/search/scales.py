@@ -1,0 +1,43 @@
+"""What a region's graphs cost on the device: by prediction at once, by the clock when they are put on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from superopt.cost.regions import RegionSubject, region_subject
+from superopt.cost.structure import structure
+from superopt.cost.timer import RegionTimer
+from superopt.ir.graph import Graph
+from superopt.ir.onnx import Model
+from superopt.rewrite.piece import Piece
+from superopt.search.learning import Learner
+from superopt.search.regions import Region, graph_of_region, weight_nodes
+
+
+@dataclass(frozen=True)
+class Scales:
+    model: Model
+    sizes: Mapping[str, int]
+    """Of symbolic dims, as the model is measured."""
+    learner: Learner
+    timer: RegionTimer
+
+    def graph(self, piece: Piece, region: Region) -> Graph:
+        """A graph that may stand in a region's place."""
+        return graph_of_region(piece, tuple(region.outside))
+
+    def price(self, piece: Piece, region: Region) -> float:
+        """Predicted seconds."""
+        return self.learner.predictor.region(self.graph(piece, region))
+
+    def subject(self, piece: Piece, region: Region) -> RegionSubject:
+        """The graph as the clock wants it, with the nodes behind its weights."""
+        return region_subject(self.model, self._full(piece, region), self.sizes)
+
+    def structure(self, region: Region) -> str:
+        """Equal for regions that differ in their weights alone."""
+        return structure(self._full(region.piece, region), self.sizes)
+
+    def _full(self, piece: Piece, region: Region) -> Graph:
+        return graph_of_region(piece, tuple(region.outside), weight_nodes(piece))
