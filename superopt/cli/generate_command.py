@@ -135,6 +135,7 @@ def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[
     words += [f"--max-ops {arguments.max_ops}"] if arguments.max_ops else []
     words += [f"--ops {arguments.ops}"] if arguments.ops else []
     words += [f"--scene {s}" for s in arguments.scene]
+    words += [f"--known {path.name}" for path in arguments.known]
     words += [f"--candidates {arguments.candidates} --seconds {arguments.seconds:g} --seed {arguments.seed}"]
     summed = {
         "graphs covered, with one result": round(sum(c.covered for c in counts)),

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from superopt.generate.known import Known
 from superopt.generate.writing import Finding
 from superopt.ops.registry import Registry
+from superopt.rewrite.rule import Rule
 
 
 def reduced(findings: Sequence[Finding], registry: Registry) -> list[Finding]:
-    """Those that no other rule leads to in one step.
+    """Those that no other rule leads to in one step."""
+    needless = set(needless_rules([f.rule for f in findings], [f.macro for f in findings], registry))
+    return [finding for k, finding in enumerate(findings) if k not in needless]
+
+
+def needless_rules(rules: Sequence[Rule], kept: Sequence[bool], registry: Registry) -> Iterator[int]:
+    """Numbers of the rules that the others do as well.
 
     A scene finds a law as narrow as its inputs are, a later one may find it wider. The first found are asked about
-    first, so of two that say the same the later one stays. Macros stay: others lead there too, but uphill.
+    first, so of two that say the same the later one stays. Those `kept` stay: macros, where others lead too, uphill.
     """
-    book = Known(registry, [finding.rule for finding in findings])
-    left: list[Finding] = []
-    for k, finding in enumerate(findings):
-        if finding.macro or not book.leads(finding.rule, without=k):
-            left.append(finding)
-        else:
+    book = Known(registry, rules)
+    for k, rule in enumerate(rules):
+        if not kept[k] and book.leads(rule, without=k):
             book.remove(k)
-    return left
+            yield k

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -56,6 +57,17 @@ def write(provenance: Provenance, findings: Iterable[Finding], folder: Path, reg
     staged.write_text(text, encoding="utf-8")
     os.replace(staged, path)
     return path
+
+
+def take_out(path: Path, names: Collection[str]) -> None:
+    """The file without the rules of these names; its header says how many there are, and how many others do."""
+    head, *blocks = re.split(r"^(?=rule )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    left = [block for block in blocks if block.split()[1] not in names]
+    head = re.sub(r": [\d,]+ rules,", f": {len(left)} rules,", head, count=1)
+    head = head.rstrip("\n") + f"\n#   that other files do as well: {len(blocks) - len(left):,}\n\n"
+    staged = path.with_name(f".{path.name}.new")
+    staged.write_text(head + "".join(left), encoding="utf-8")
+    os.replace(staged, path)
 
 
 def _told(finding: Finding, provenance: Provenance) -> Rule:

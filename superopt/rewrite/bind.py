@@ -94,13 +94,19 @@ class Bindings:
         left = len(shape) - fixed - known
         if left < 0 or (not open_blocks and left) or len(open_blocks) > 2:
             raise Conflict(f"{given.name} has {len(shape)} axes, expected [{', '.join(map(str, given.dims))}]")
+        counts = [blocks.count(b) for b in open_blocks]  # a block may stand in several places, of one rank in all
         if len(open_blocks) < 2:
-            yield self._with_axes(given, shape, left)
+            if counts and left % counts[0]:
+                raise Conflict(f"{given.name} has {len(shape)} axes, which {given} does not share out")
+            yield self._with_axes(given, shape, left // counts[0] if counts else 0)
             return
-        for rank in range(left + 1):
-            yield self.with_name(f"|{open_blocks[0]}|", rank)._with_axes(given, shape, left - rank)
+        for rank in range(left // counts[0] + 1):
+            rest = left - counts[0] * rank
+            if rest % counts[1] == 0:
+                yield self.with_name(f"|{open_blocks[0]}|", rank)._with_axes(given, shape, rest // counts[1])
 
     def _with_axes(self, given: Given, shape: tuple[Index, ...], left: int) -> Bindings:
+        """`left`: the rank of the block that is still open."""
         bound, position = self, 0
         for dim in given.dims:
             if isinstance(dim, Block):
@@ -108,10 +114,14 @@ class Bindings:
                 bound = bound.with_name(f"|{dim.name}|", rank)
                 bound = bound.with_name(dim.name, list(shape[position : position + rank]))
                 position += rank
-            else:
+            elif position < len(shape):
                 message = f"axis {position} of {given.name} is {shape[position]}, expected {dim}"
                 bound = bound.unified(dim, shape[position], message)
                 position += 1
+            else:
+                position += 1
+        if position != len(shape):  # an axis before a block may say how many axes the block has
+            raise Conflict(f"{given.name} has {len(shape)} axes, expected {position}")
         return bound
 
     def with_written(self, want: PatternNode, reading: Reading) -> Bindings:

@@ -30,13 +30,15 @@ def mutated_regions(
         if not inside.isdisjoint(place.around):
             continue
         region = extract(piece, place.around, where)
-        found = list(_candidates(region, patterns, rewriter, scales))
+        found = list(candidates_of(region, patterns, rewriter, scales))
         if found and _is_region(piece, place.around):
             inside.update(place.around)
             yield region, [Candidate(region.piece, scales.price(region.piece, region), ()), *found]
 
 
-def _candidates(region: Region, patterns: Sequence[Pattern], rewriter: Rewriter, scales: Scales) -> Iterator[Candidate]:
+def candidates_of(
+    region: Region, patterns: Sequence[Pattern], rewriter: Rewriter, scales: Scales
+) -> Iterator[Candidate]:
     for pattern in patterns:
         for node in region.piece.nodes:
             for match in rewriter.matches(pattern, node, region.piece):

@@ -192,3 +192,13 @@ def test_shapes_that_a_file_claims_are_not_believed() -> None:
     proto.graph.value_info.append(helper.make_tensor_value_info("r", TensorProto.FLOAT, [2, 6]))
     proto.graph.value_info.append(helper.make_tensor_value_info("q", TensorProto.FLOAT, [2, 6]))
     every_way(proto.SerializeToString(), {"x": numbers(2, 6), "s": np.array([4, 3])})
+
+
+@pytest.mark.parametrize(
+    ("shape", "fires"), [((2, 3, 2, 3), True), ((2, 2), True), ((2, 3, 3, 2), False), ((2, 3, 4), False)]
+)
+def test_a_block_that_stands_twice_takes_as_many_axes_each_time(shape: tuple[int, ...], fires: bool) -> None:
+    (rule,) = parse_rules("rule twice\n  given x: [...b, ...b]\n  y = Neg(Neg(x))\n  =>\n  y = x")
+    dims, out = ", ".join(map(str, shape)), ", ".join("abcd"[: len(shape)])
+    data = model(f"g (float[{dims}] x) => (float[{out}] y) {{ n = Neg(x) m = Neg(n) y = Relu(m) }}")
+    assert bool(every_way(data, {"x": numbers(*shape)}, Rules([rule], REGISTRY))) == fires

@@ -1,0 +1,68 @@
+# pyright: basic
+"""Every rule evaluated by numpy at random legal sizes, attributes and values, other ones than its prover saw.
+
+    python benchmarks/soundness.py [FILE …] [--instances N] [--seed N] [--workers N] [--save]
+
+Proofs say that rules are true of formulas; this says that formulas, rules and evaluation agree in numbers. Rules are
+also run by onnxruntime, in the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import specs
+from superopt.rewrite.rule import Rule
+from superopt.rewrite.ruleset import load_rules, rule_files
+from superopt.verify.counterexample import find_counterexample
+from superopt.verify.instances import instances
+from superopt.version import __version__
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def examined(rule: Rule, wanted: int, seed: int) -> tuple[str, int, str | None]:
+    """Its name, at how many instances it was evaluated, and where its sides differ."""
+    registry = specs.load()
+    count = sum(1 for _ in instances(rule, registry, wanted=wanted, seed=seed))
+    return rule.name, count, find_counterexample(rule, registry, wanted=wanted, seed=seed)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", type=Path, nargs="*")
+    parser.add_argument("--instances", type=int, default=200, help="for each number of axes (default 200)")
+    parser.add_argument("--seed", type=int, default=1_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--save", action="store_true")
+    given = parser.parse_args(arguments)
+    rules = load_rules(rule_files(given.files))
+    counts: list[int] = []
+    lines: list[str] = []
+    with multiprocessing.get_context("spawn").Pool(given.workers) as pool:
+        look = partial(examined, wanted=given.instances, seed=given.seed)
+        for name, count, difference in pool.imap_unordered(look, rules, chunksize=4):
+            counts.append(count)
+            if difference is not None:
+                lines.append(f"{name}: {difference}")
+                print(lines[-1], flush=True)
+    few = sum(count < 100 for count in counts)
+    lines.append(
+        f"{len(counts)} rules, {sum(counts):,} instances ({min(counts)} at least for a rule, {few} rules under 100), "
+        f"{len(lines)} rules differ; superopt {__version__}, seed {given.seed}"
+    )
+    print(lines[-1])
+    if given.save:
+        (RESULTS / "soundness.txt").write_text("\n".join(lines) + "\n")
+    return 1 if len(lines) > 1 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
