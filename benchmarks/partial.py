@@ -2,7 +2,7 @@
 """What partially equivalent mutants are worth: of each program of each network the fastest of every family, by the
 clock, and what `superopt optimize` makes of the whole network.
 
-    python benchmarks/partial.py [--target cuda] [--rules DIR] [--only REGEX] [--seconds S] [--budget S] [--save]
+    python benchmarks/partial.py [--target cuda] [--rules DIR] [--only REGEX] [--programs N] [--seconds S] [--save]
 
 --rules: a folder of NAME.rules, written by `superopt rules mutate NAME.onnx -o NAME.rules`; without it mutants are
 proved here, which needs z3. --prove DIR writes such a folder and stops.
@@ -52,20 +52,20 @@ def prove(path: Path, rules: Path) -> None:
         raise SystemExit(f"{path.name}: {done.problem}")
 
 
-def by_family(path: Path, rules: Path, target: Target, seconds: float) -> list[dict]:
-    """For each program of the network: its time, and the fastest mutant of each family."""
+def by_family(path: Path, rules: Path, target: Target, seconds: float, most: int) -> list[dict]:
+    """For the costliest programs of the network: their time, and the fastest mutant of each family."""
     book = open_rulebook([rules])
     model = load(path)
     rewriter = Rewriter(book.registry, model.opset, Vocabulary(cuda=target == "cuda"))
     piece = piece_of(normalize(model).graph, rewriter.constants)
     scales = Scales(model, {}, Learner(Predictor({})), RegionTimer(Deployment(target)))
     patterns = [p for p in book.rules.patterns.values() if p.rule.is_partial and p.roots]
-    found, seen = [], set()
-    for place in places(piece, rewriter):
-        region = extract(piece, place.around)
-        key = scales.structure(region)
-        candidates = [] if key in seen else list(candidates_of(region, patterns, rewriter, scales))
-        seen.add(key)
+    regions = {scales.structure(r): (r, p) for p in places(piece, rewriter) if (r := extract(piece, p.around))}
+    costliest = sorted(regions.values(), key=lambda pair: -scales.price(pair[0].piece, pair[0]))
+    found = []
+    for region, place in costliest:
+        made = candidates_of(region, patterns, rewriter, scales) if len(found) < most else ()
+        candidates = [c for c in made if len(c.steps[0].match.nodes) == len(place.nodes)]
         if not candidates:
             continue
         subjects = [scales.subject(p, region) for p in (region.piece, *(c.piece for c in candidates))]
@@ -121,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--prove", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=0.3, help="on the clock for each graph")
+    parser.add_argument("--programs", type=int, default=4, help="of each network, at most: the costliest")
     parser.add_argument("--budget", type=float, default=20.0)
     parser.add_argument("--save", action="store_true")
     given = parser.parse_args(arguments)
@@ -139,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if given.prove is not None:
                 print(rules, flush=True)
                 continue
-            programs = by_family(path, rules, target, given.seconds)
+            programs = by_family(path, rules, target, given.seconds, given.programs)
             rows[name] = {
                 "programs": programs,
                 "whole": optimized(path, rules if given.rules else None, target, given.budget),

@@ -9,6 +9,8 @@ operators above as were peeled and as many below as the table has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -92,6 +94,37 @@ def spellings(table: Table) -> Iterator[Pair]:
             yield from found[:MOST_SPELLINGS]
 
 
+@dataclass(frozen=True)
+class _Peeled:
+    """One operator taken off all rests, with each of some operands: rest by rest, operand by operand."""
+
+    domain: Residues
+    inverse: Inverse
+    rests: list[Rest]
+    layers: list[Layer]
+    results: list[Operand]
+    """What the rests leave, in each world."""
+    known: list[Operand]
+    """The operands of the layers, in each world; one where the template holds it."""
+
+    def values(self, world: int) -> Value:
+        """All that is left."""
+        wide = Operand(*(v.map(lambda p: p[..., :, None]) for v in self.results[world]))
+        narrow = Operand(*(v.map(lambda p: p[..., None, :]) for v in self.known[world]))
+        found = self.inverse(self.domain, wide, narrow)
+        return found.map(lambda p: p.reshape(*p.shape[:-2], -1))
+
+    def some(self, world: int, columns: Array) -> Value:
+        """What is left at these places of `values`."""
+        rests, layers = np.divmod(columns, len(self.layers))
+        left = Operand(*(_taken(v, rests) for v in self.results[world]))
+        return self.inverse(self.domain, left, Operand(*(_taken(v, layers) for v in self.known[world])))
+
+    def rest(self, column: int) -> Rest:
+        rest, layer = divmod(column, len(self.layers))
+        return (*self.rests[rest], self.layers[layer])
+
+
 class _Peeler:
     """For targets of one shape."""
 
@@ -100,13 +133,18 @@ class _Peeler:
         self.stage, self.domain = table.stage, table.stage.domain
         self.worlds = range(len(signature))
         self._operands: dict[tuple[tuple[int, ...], int], Operand] = {}
+        self._numbers: dict[tuple[str, int], Operand] = {}
         self.known: dict[int, int] = {}
         self.operands: list[int] = []
-        self._stretch()
+        firsts = self._stretch()
+        self.known_first = np.unique(np.concatenate(firsts)) if firsts else np.zeros(0, np.uint64)
+        """Fingerprints in the first world alone: most of what is left differs there already."""
 
-    def _stretch(self) -> None:
-        """All values that broadcast to the target's shape, and their fingerprints at it."""
+    def _stretch(self) -> list[Array]:
+        """All values that broadcast to the target's shape, with their fingerprints at it; returns those of the first
+        world."""
         goals = self.stage.scene.goals
+        firsts: list[Array] = []
         for s, signature in enumerate(self.table.signatures):
             if not all(_fits(small, large) for small, large in zip(signature, self.signature, strict=True)):
                 continue
@@ -116,11 +154,13 @@ class _Peeler:
                 batch = [
                     self._at_shape(self.table.operand_values(np.asarray(part), w), w, len(part)) for w in self.worlds
                 ]
+                firsts.append(self.stage.fingerprint(batch[0], 0))
                 for number, key in zip(part, self._keys(batch), strict=True):
                     if self.known.setdefault(key, number) == number:
                         self.operands.append(number)
         self.operands = [n for n in self.operands if not _is_goal(self.table.terms[n], goals)]
         self.operands.sort(key=lambda n: (self.table.sizes[n], n))
+        return firsts
 
     def _at_shape(self, value: Value, world: int, count: int) -> Value:
         shape = self.signature[world]
@@ -140,34 +180,49 @@ class _Peeler:
         rests: list[Rest] = [()]
         batch = [self.table.operand_values(np.asarray([target]), w) for w in self.worlds]
         seen = set(self._keys(batch))
-        for step in range(1, STEPS + 1):
-            last = step == STEPS
+        for step in range(1, STEPS):
             further: list[tuple[list[Rest], Batch]] = []
-            for found, values in self._peeled(rests, batch, LARGEST if last or step == 1 else LIGHT):
+            for peeled in self._peeled(rests, batch, LARGEST if step == 1 else LIGHT):
+                values = [peeled.values(w) for w in self.worlds]
                 light: list[int] = []
-                for k, (rest, key) in enumerate(zip(found, self._keys(values), strict=True)):
+                for k, key in enumerate(self._keys(values)):
                     if key in self.known:
-                        yield Pair((goal,), (self._built(rest, self.known[key]),))
+                        yield Pair((goal,), (self._built(peeled.rest(k), self.known[key]),))
                     elif key not in seen:  # as when enumerating: a rest that was met is not peeled again
                         seen.add(key)
-                        if self._is_light(rest[-1]):
+                        if self._is_light(peeled.layers[k % len(peeled.layers)]):
                             light.append(k)
-                if light and not last:
-                    further.append(([found[k] for k in light], [_taken(v, light) for v in values]))
+                if light:
+                    taken = [_taken(v, np.asarray(light)) for v in values]
+                    further.append(([peeled.rest(k) for k in light], taken))
             if not further:
                 return
             rests = [rest for found, _ in further for rest in found]
             batch = [_joined([values[w] for _, values in further]) for w in self.worlds]
+        for peeled in self._peeled(rests, batch, LARGEST):
+            first = self.stage.fingerprint(peeled.values(0), 0)
+            columns = self._met_first(first)
+            if not columns.size:
+                continue
+            for k, key in zip(columns, self._keys([peeled.some(w, columns) for w in self.worlds]), strict=True):
+                if key in self.known:
+                    yield Pair((goal,), (self._built(peeled.rest(int(k)), self.known[key]),))
+
+    def _met_first(self, keys: Array) -> Array:
+        """Where the keys are those of known values in the first world."""
+        places = np.searchsorted(self.known_first, keys)
+        inside = np.minimum(places, len(self.known_first) - 1)
+        return np.flatnonzero(self.known_first[inside] == keys)
 
     def _is_light(self, layer: Layer) -> bool:
         return layer.known is None or self.table.sizes[layer.known] <= LIGHT
 
-    def _peeled(self, rests: list[Rest], batch: Batch, largest: int) -> Iterator[tuple[list[Rest], Batch]]:
+    def _peeled(self, rests: list[Rest], batch: Batch, largest: int) -> Iterator[_Peeled]:
         """One layer off each of the rests, in every way there is."""
         results = [self._operand(value) for value in batch]
         ways = sum(t.call.op in _FIRST_KNOWN for t in self.stage.scene.templates)
         most = max(16, MOST // (len(rests) * max(1, ways)))
-        numbers = [n for n in self.operands if self.table.sizes[n] <= largest][:most]
+        numbers = list(takewhile(lambda n: self.table.sizes[n] <= largest, islice(self.operands, most)))
         for t, template in enumerate(self.stage.scene.templates):
             op = template.call.op
             if template.call.domain or op not in _FIRST_KNOWN or t in self.stage.scene.goals or template.outputs > 1:
@@ -176,36 +231,32 @@ class _Peeler:
                 first = isinstance(template.call.operands[0], Number)
                 inverse = (_FIRST_KNOWN if first else _SECOND_KNOWN)[op]
                 known = [self._number(template.numbers[0], w) for w in self.worlds]
-                values = [inverse(self.domain, results[w], known[w]) for w in self.worlds]
-                yield [(*rest, Layer(t, None, first)) for rest in rests], values
+                yield _Peeled(self.domain, inverse, rests, [Layer(t, None, first)], results, known)
             elif template.slots == 2:
                 for first in (True,) if template.commutative else (True, False):
                     inverse = (_FIRST_KNOWN if first else _SECOND_KNOWN)[op]
                     yield from self._by_operands(rests, results, numbers, Layer(t, None, first), inverse)
 
     def _operand(self, value: Value) -> Operand:
+        self.domain.undefined()  # forgotten: a rest that was divided by zero meets nothing, or is not proved
         return Operand(value, self.domain.call("reciprocal", [value]))
 
     def _number(self, number: Number, world: int) -> Operand:
-        names = {n: v for n, v in self.stage.scene.worlds[world].items() if isinstance(v, int)}
-        return self._operand(self.stage.number(evaluate(number.expression, names)))
+        key = (str(number.expression), world)
+        if key not in self._numbers:
+            names = {n: v for n, v in self.stage.scene.worlds[world].items() if isinstance(v, int)}
+            self._numbers[key] = self._operand(self.stage.number(evaluate(number.expression, names)))
+        return self._numbers[key]
 
     def _by_operands(
         self, rests: list[Rest], results: list[Operand], numbers: list[int], layer: Layer, inverse: Inverse
-    ) -> Iterator[tuple[list[Rest], Batch]]:
+    ) -> Iterator[_Peeled]:
         step = max(1, BLOCK // len(rests))
         for start in range(0, len(numbers), step):
-            part = numbers[start : start + step]
-            values = [self._inverted(inverse, results[w], part, w) for w in self.worlds]
-            yield [(*rest, layer._replace(known=n)) for rest in rests for n in part], values
-
-    def _inverted(self, inverse: Inverse, result: Operand, part: list[int], world: int) -> Value:
-        """Every rest with every operand."""
-        known = self._known_operands(tuple(part), world)
-        wide = Operand(*(v.map(lambda p: p[..., :, None]) for v in result))
-        narrow = Operand(*(v.map(lambda p: p[..., None, :]) for v in known))
-        found = inverse(self.domain, wide, narrow)
-        return found.map(lambda p: p.reshape(*p.shape[:-2], -1))
+            part = tuple(numbers[start : start + step])
+            known = [self._known_operands(part, w) for w in self.worlds]
+            layers = [layer._replace(known=n) for n in part]
+            yield _Peeled(self.domain, inverse, rests, layers, results, known)
 
     def _known_operands(self, part: tuple[int, ...], world: int) -> Operand:
         if (part, world) not in self._operands:
@@ -236,7 +287,7 @@ def _is_goal(term: Term, goals: frozenset[int]) -> bool:
     return isinstance(term, Node) and term.template in goals
 
 
-def _taken(value: Value, columns: list[int]) -> Value:
+def _taken(value: Value, columns: Array) -> Value:
     return value.map(lambda part: part[..., columns])
 
 

@@ -111,6 +111,8 @@ class Bindings:
         for dim in given.dims:
             if isinstance(dim, Block):
                 rank = bound.names.get(f"|{dim.name}|", left)
+                if rank < 0:  # an attribute said so: an axis of -1, where the rule counts from the block's end
+                    raise Conflict(f"{given.name} has no block of {rank} axes")
                 bound = bound.with_name(f"|{dim.name}|", rank)
                 bound = bound.with_name(dim.name, list(shape[position : position + rank]))
                 position += rank
@@ -240,6 +242,8 @@ def _solved(expression: Expression, value: Any, names: Mapping[str, Any]) -> tup
     if not isinstance(expression, Binary) or not isinstance(value, int | Poly):
         return None
     left_known = names_in(expression.left) <= names.keys()
+    if not left_known and not names_in(expression.right) <= names.keys():
+        return None  # the name stands on both sides, as in n·n
     known = evaluate(expression.left if left_known else expression.right, names)
     open_side = expression.right if left_known else expression.left
     if not isinstance(known, int | Poly):

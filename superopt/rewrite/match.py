@@ -354,6 +354,8 @@ def _refuse_unproved_sizes(pattern: Pattern, names: Mapping[str, Any], source: S
         source.assume(size >= 1)
     for given in rule.given:
         value = names.get(given.name, 0)
+        if isinstance(value, list):
+            raise Conflict(f"{given.name} is {value}, expected one number")
         if given.kind == "int":
             source.assume(value >= 0)
         elif given.kind == "real" and not (isinstance(value, int | Fraction) or math.isfinite(value)):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from superopt.errors import CannotReplay
 from superopt.ir.graph import Node
-from superopt.partial.lift import places
+from superopt.partial.lift import Place, places
 from superopt.rewrite.pattern import Pattern
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules
@@ -30,10 +30,16 @@ def mutated_regions(
         if not inside.isdisjoint(place.around):
             continue
         region = extract(piece, place.around, where)
-        found = list(candidates_of(region, patterns, rewriter, scales))
+        found = [c for c in candidates_of(region, patterns, rewriter, scales) if _is_about(c, place)]
         if found and _is_region(piece, place.around):
             inside.update(place.around)
             yield region, [Candidate(region.piece, scales.price(region.piece, region), ()), *found]
+
+
+def _is_about(candidate: Candidate, place: Place) -> bool:
+    """Whether the mutant is one of the whole program, and not of an operator of it: that has a place of its own."""
+    (step,) = candidate.steps
+    return len(step.match.nodes) == len(place.nodes)
 
 
 def candidates_of(
