@@ -34,13 +34,14 @@ class Token:
 class Reader:
     """Looks one token ahead and says what it expected where it did not find it."""
 
-    def __init__(self, text: str, source: str = "text") -> None:
-        self.source, self.lines = source, text.split("\n")
+    def __init__(self, text: str, source: str = "text", first: int = 1) -> None:
+        """`first`: the number of the text's first line in its source."""
+        self.source, self.lines, self.first = source, text.split("\n"), first
         self._tokens = list(self._scan(text))
         self._at = 0
 
     def _scan(self, text: str) -> Iterator[Token]:
-        position, line, start = 0, 1, 0
+        position, line, start = 0, self.first, 0
         while position < len(text):
             match = _TOKEN.match(text, position)
             if match is None:
@@ -54,7 +55,7 @@ class Reader:
         yield Token("end", "", line, position - start + 1)
 
     def _fail(self, message: str, line: int, column: int) -> NoReturn:
-        raise BadText(message, self.source, line, column, self.lines[line - 1])
+        raise BadText(message, self.source, line, column, self.lines[line - self.first])
 
     def error(self, message: str, token: Token | None = None) -> NoReturn:
         token = token or self.peek

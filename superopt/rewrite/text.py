@@ -12,7 +12,7 @@ from superopt.rewrite.expression import Expression, Listing, Text, names_in, par
 from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Proof, Rule, Step, Where
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
-_PROOF = re.compile(r"(unbounded|bounded \d+) (z3=[\w.]+) digest=([0-9a-f]+)\Z")
+_PROOF = re.compile(r"(unbounded|bounded \d+) (z3=[\w.]+(?:\+lemmas)?) digest=([0-9a-f]+)\Z")
 _COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
 
 
@@ -120,7 +120,7 @@ class _RuleReader:
                 _fail("a second `=>`", self.source, line, text.index("=>") + 1)
             self.right = True
         else:
-            self._statement(word, Reader("\n" * (number - 1) + text, self.source))
+            self._statement(word, Reader(text, self.source, number))
 
     def _statement(self, word: str, r: Reader) -> None:
         if word == "given":
