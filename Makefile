@@ -13,11 +13,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer
 READY := .venv/.ready
 READY_DEV := .venv/.ready-dev
 
-.PHONY: help demo test conformance models rules bench bench-foundation clean
+.PHONY: help demo serve test conformance models rules bench bench-foundation clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo              optimize a small bundled network and show before and after"
+	@echo "make serve             the service on http://127.0.0.1:8000"
 	@echo "make test              ruff, basedpyright, import contracts, pytest"
 	@echo "make conformance       hold the passes to the onnx package's own test models"
 	@echo "make models            fetch the real models of benchmarks/models.toml"
@@ -48,6 +49,9 @@ demo: $(READY)
 	@$(BIN)/superopt optimize demo/sample.onnx -o demo/optimized.onnx --report demo/report.json
 	@echo "the optimized model is demo/optimized.onnx, the whole report demo/report.json"
 
+serve: $(READY)
+	@$(BIN)/superopt serve
+
 test: $(READY_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,8 +65,18 @@ conformance: $(READY)
 models: $(READY)
 	@$(BIN)/python benchmarks/fetch.py
 
+GENERATE := $(BIN)/superopt generate-rules --out rules/generated --workers $(WORKERS) --seconds 3
+KNOWN := --known rules/generated/pointwise.rules
+
 rules: $(READY)
-	$(BIN)/superopt generate-rules --out rules/generated --workers $(WORKERS)
+	$(GENERATE) --recipe pointwise --candidates 40
+	$(GENERATE) --recipe reduce --candidates 40 $(KNOWN)
+	$(GENERATE) --recipe linear --candidates 24 $(KNOWN)
+	$(GENERATE) --recipe layout --candidates 20 $(KNOWN)
+	$(GENERATE) --recipe conv --candidates 16 $(KNOWN)
+	$(GENERATE) --recipe fused --candidates 24 $(KNOWN)
+	$(GENERATE) --recipe taso --candidates 24 $(foreach r,pointwise reduce linear layout conv fused,--known rules/generated/$(r).rules)
+	$(BIN)/superopt rules reduce rules/generated
 
 bench: models
 	@$(BIN)/python benchmarks/optimizer.py --save $(if $(EXPORTED),--models $(EXPORTED))

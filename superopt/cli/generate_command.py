@@ -150,6 +150,7 @@ def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[
         "not looked at": sum(c.left for c in counts),
         "refuted": sum(c.refuted for c in counts),
         "unknown": sum(c.unknown for c in counts),
+        "bad trades in floating point": sum(c.unsafe for c in counts),
         "proved": proved,
     }
     return Provenance(recipe.name, arguments.seed, " ".join(words), summed)

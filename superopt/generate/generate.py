@@ -19,6 +19,7 @@ from superopt.generate.proving import Pool, Settled, settle
 from superopt.generate.prune import Pruned, Pruner
 from superopt.generate.recipe import Recipe, Scene
 from superopt.generate.respell import respelled
+from superopt.generate.safety import trades_safety
 from superopt.generate.several import joined, side_by_side
 from superopt.generate.stage import Stage
 from superopt.generate.term import Pair
@@ -48,6 +49,8 @@ class Counts:
     asked: int = 0
     """Rules that the prover had to work on: those that numbers refute cost nothing."""
     proved: int = 0
+    unsafe: int = 0
+    """Of those proved: bad trades in floating point, which are not written."""
     refuted: int = 0
     unknown: int = 0
     enumerating: float = 0.0
@@ -169,9 +172,11 @@ class _Scene:
         return over or counts.pruned.offered >= settings.offered
 
     def _news(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Those that say more than what is known by now; they are known from then on."""
+        """Those that say more than what is known by now and are no bad trade; they are known from then on."""
         for finding in findings:
-            if finding.macro or not self.known.leads(finding.rule):
+            if trades_safety(finding.rule, self.registry):
+                self.counts.unsafe += 1
+            elif finding.macro or not self.known.leads(finding.rule):
                 self.known.add(finding.rule)
                 yield finding
 

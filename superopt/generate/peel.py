@@ -30,6 +30,8 @@ LARGEST = 3
 """Operators in an operand that is peeled off in the first step, or the last."""
 MOST_SPELLINGS = 60
 """Of one target: the smallest."""
+MOST_TARGETS = 48
+"""Of one shape: those whose operands are smallest. A law about larger ones is a law about these, put elsewhere."""
 MOST = 1 << 18
 """Rests that are looked up in one step, about: with many of them, only the smallest operands are tried."""
 BLOCK = 1 << 15
@@ -89,7 +91,7 @@ def spellings(table: Table) -> Iterator[Pair]:
             shapes.setdefault(table.signatures[table.signature_of[number]], []).append(number)
     for signature, targets in shapes.items():
         peeler = _Peeler(table, signature)
-        for target in targets:
+        for target in sorted(targets, key=lambda n: (table.sizes[n], n))[:MOST_TARGETS]:
             found = sorted(peeler.spellings(target), key=lambda pair: size(*pair.right))
             yield from found[:MOST_SPELLINGS]
 
