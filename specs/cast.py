@@ -2,13 +2,14 @@
 
 Only this is said of it: it is a function of each element alone, one for each type. `cast_float16` rounds, `cast_int32`
 cuts off a fraction, `cast_bool` is 1 where x is not 0; none is the identity, so proofs take them for unknown functions,
-which may be moved past whatever moves elements. The attributes saturate and round_mode matter to float8 types alone.
+which may be moved past whatever moves elements. A number that is known is known as a bool too: masks are written so.
+The attributes saturate and round_mode matter to float8 types alone.
 """
 
 from typing import Any
 
 from superopt.ops.draws import pick, shape
-from superopt.ops.element import call
+from superopt.ops.element import Element, Number, call, lift
 from superopt.ops.formula import Tensor, covered, elementwise
 from superopt.ops.registry import Draw, Values, operator
 
@@ -33,4 +34,10 @@ def draw(rng: Any) -> Draw:
 @operator("Cast", since=6, elements="any", draw=draw)
 def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Tensor:
     covered(to in TYPES, f"a cast to ONNX's type {to}")
-    return elementwise(lambda e: call(f"cast_{TYPES[to]}", e), x)
+    return elementwise(lambda e: _cast(e, TYPES[to]), x)
+
+
+def _cast(e: Element, kind: str) -> Element:
+    if kind == "bool" and isinstance(e, Number):
+        return lift(int(e.value != 0))
+    return call(f"cast_{kind}", e)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
+from pathlib import Path
 
 from rich.console import Console
 
+from superopt.errors import BadOption
+from superopt.ir.files import clear_write_errors, refuse_unwritable
 from superopt.rewrite.text import format_rule
 
 
@@ -20,14 +23,25 @@ def run_mutate(arguments: argparse.Namespace, console: Console) -> int:
         dropped[kind] += 1
         console.print(f"{kind}: {what}", highlight=False, markup=False, soft_wrap=True)
 
+    out: Path | None = arguments.out
+    if out is not None:
+        _refuse(out, arguments.model)
     texts: list[str] = []
     for found in mutants_of_model(arguments.model, arguments.family, arguments.specs, arguments.seconds, tell):
         texts.append(format_rule(found.rule))
         print(f"{found.rule.name:44s} {found.share:7.2%} mended  {found.rule.doc}", flush=True)
-    if arguments.out is not None:
+    if out is not None:
         head = f"# Mutants of the programs of {arguments.model.name}, mended and proved: {len(texts)} rules.\n\n"
-        staged = arguments.out.with_name(f".{arguments.out.name}.new")
-        staged.write_text(head + "\n".join(texts), encoding="utf-8")
-        os.replace(staged, arguments.out)
+        with clear_write_errors(out):
+            staged = out.with_name(f".{out.name}.new")
+            staged.write_text(head + "\n".join(texts), encoding="utf-8")
+            os.replace(staged, out)
     print(f"{len(texts)} proved, {dropped['dropped']} dropped, {dropped['bug']} bugs")
     return 1 if dropped["bug"] else 0
+
+
+def _refuse(out: Path, model: Path) -> None:
+    """Before the work, not after it; and never over the model."""
+    if out.absolute() == model.absolute() or (out.exists() and model.exists() and out.samefile(model)):
+        raise BadOption(f"-o {out}: would replace the model; choose another name")
+    refuse_unwritable(out, "the rules")

@@ -7,6 +7,7 @@ import inspect
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -36,6 +37,8 @@ def run_rules(arguments: argparse.Namespace, console: Console) -> int:
         return _check(rules, registry)
     if arguments.action == "derive":
         return _derive(arguments, rules, registry)
+    if arguments.action == "reduce":
+        return _reduce(rules, registry)
     if arguments.action == "list":
         for rule in rules:
             print(f"{rule.name:44s} {state(rule, registry):9s} {rule.doc}")
@@ -98,12 +101,32 @@ def _derive(arguments: argparse.Namespace, rules: list[Rule], registry: Registry
     return 0 if found == len(rules) else 1
 
 
+def _reduce(rules: list[Rule], registry: Registry) -> int:
+    """Generated rules that the others do as well leave their files; what people wrote stays."""
+    from superopt.generate.reduce import needless_rules
+    from superopt.generate.writing import take_out
+
+    kept = [not rule.origin.startswith("generated ") or rule.origin.endswith(" macro") for rule in rules]
+    gone: defaultdict[str, set[str]] = defaultdict(set)
+    for k in needless_rules(rules, kept, registry):
+        gone[rules[k].source].add(rules[k].name)
+        print(f"{rules[k].source}: {rules[k].name}", flush=True)
+    for source, names in gone.items():
+        take_out(Path(source), names)
+    count = sum(map(len, gone.values()))
+    print(f"{count} of {len(rules)} taken out, {len(rules) - count} left")
+    return 0
+
+
 def _verify(arguments: argparse.Namespace, rules: list[Rule], registry: Registry, console: Console) -> int:
     """Three different answers: proved, refuted with a counterexample, unknown."""
-    from superopt.verify.batch import prove_all  # z3 is needed here alone
-    from superopt.verify.prove import SOLVER
+    from superopt.search.mutant_proofs import MutantProver, follows_from_others, solver  # z3 is needed here alone
+    from superopt.verify.batch import prove_all
 
     wanted = rules if arguments.all else [r for r in rules if state(r, registry) != "proved"]
+    derived = [r for r in wanted if follows_from_others(r)]
+    at_once = [r for r in wanted if not follows_from_others(r)]
+    prover = MutantProver(registry, arguments.seconds)
     done: dict[str, Rule] = {r.name: r for r in rules}
     counts: Counter[str] = Counter({"proved": len(rules) - len(wanted)})
     written = time.monotonic()
@@ -111,12 +134,13 @@ def _verify(arguments: argparse.Namespace, rules: list[Rule], registry: Registry
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("proving", total=len(wanted))
         folders = tuple(arguments.specs)
-        for rule, verdict in prove_all(wanted, folders, workers=arguments.workers, seconds=arguments.seconds):
+        answers = prove_all(at_once, folders, workers=arguments.workers, seconds=arguments.seconds)
+        for rule, verdict in chain(answers, ((r, prover.verdict(r)) for r in derived)):
             counts[verdict.status] += 1
             progress.advance(task)
             print(f"{rule.name:44s} {verdict.status:8s} {verdict.seconds:7.2f} s  {verdict.reason}", flush=True)
             if verdict.status == "proved":
-                done[rule.name] = proved(rule, registry, "unbounded", SOLVER)
+                done[rule.name] = proved(rule, registry, "unbounded", solver(rule))
             if not arguments.dry_run and time.monotonic() - written > WRITE_EVERY:
                 _write(done.values())
                 written = time.monotonic()

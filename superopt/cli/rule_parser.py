@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-RULES = "what may take the place of what: prove, check, derive, mutate, list, show, explain"
+RULES = "what may take the place of what: prove, check, derive, reduce, mutate, list, show, explain"
 OPS = "what operators mean: list, show"
 
 
@@ -31,6 +31,11 @@ def add_rule_commands(commands: Any) -> None:
     )  # fmt: skip
     derive.add_argument("--steps", type=int, default=3, metavar="N", help="rewrites, at most (default 3)")
     add_specs(derive)
+    reduce = _action(actions, "reduce", "take out of generated files what other rules of them do in one step")
+    reduce.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="files or folders that generate-rules wrote"
+    )
+    add_specs(reduce)
     mutate = _action(actions, "mutate", "mutants of a model's programs, mended and proved, as a file of rules")
     mutate.add_argument("model", type=Path, metavar="MODEL.onnx")
     mutate.add_argument("-o", "--out", type=Path, metavar="FILE", help="where they are written, for optimize --rules")

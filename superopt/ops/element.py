@@ -188,8 +188,17 @@ def select(condition: Condition | bool, then: Operand, otherwise: Operand) -> El
 
 
 def choose(which: Element, then: Operand, otherwise: Operand) -> Element:
-    """By an element that is 0 or 1."""
+    """By an element that is 0 or 1; where that is known, or known at each index, by the index."""
+    if isinstance(which, Number):
+        return lift(then) if which.value else lift(otherwise)
+    if isinstance(which, Select) and _is_known(which):
+        return Select(which.condition, choose(which.then, then, otherwise), choose(which.otherwise, then, otherwise))
     return Choose(which, lift(then), lift(otherwise))
+
+
+def _is_known(e: Element) -> bool:
+    """Numbers, whatever the index."""
+    return isinstance(e, Number) or (isinstance(e, Select) and _is_known(e.then) and _is_known(e.otherwise))
 
 
 PI = call("pi")

@@ -20,7 +20,7 @@ from superopt.ops.element import (
     Size,
 )
 from superopt.ops.formula import Tensor
-from superopt.ops.index import Symbol, symbol
+from superopt.ops.index import Index, Symbol, symbol
 from superopt.ops.places import Array, Places
 
 
@@ -40,7 +40,7 @@ class Domain(Protocol):
         ...
 
 
-def sized(shape: tuple[int, ...], name: str) -> Tensor:
+def sized(shape: tuple[Index, ...], name: str) -> Tensor:
     """An input tensor of a formula, known by name."""
     return Tensor(shape, lambda *i: Access(name, i))
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from superopt.ops.registry import Registry
+from superopt.partial.local import element_functions
 from superopt.partial.program import Original, Shape, names_read
 from superopt.partial.window import Window, windows
 from superopt.rewrite.rule import Call, Step
-
-FUNCTIONS = frozenset(
-    {"Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "Elu", "Selu", "Gelu", "Mish", "Softplus"}
-)
-"""Functions of one tensor, element by element, that stand between convolutions."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +33,27 @@ class Chain:
         return tuple((w.alike, w.k, w.b) for w in self.layers) + self.functions
 
 
-def chains(original: Original, shapes: Mapping[str, Shape]) -> list[Chain]:
+def chains(original: Original, shapes: Mapping[str, Shape], registry: Registry) -> list[Chain]:
     """One chain for each result; none at all where a result is anything else."""
     found: list[Chain] = []
     convolutions = windows(original, shapes)
     steps = {t: step for step in original.steps for t in step.targets}
     used: set[str] = set()
     for result in original.results:
-        chain = _chain(result, steps, convolutions, used)
+        chain = _chain(result, steps, convolutions, used, element_functions(registry))
         if chain is None or not _keeps_sizes(chain):
             return []
         found.append(chain)
     return found if used == set(steps) else []
 
 
-def _chain(result: str, steps: Mapping[str, Step], convolutions: Mapping[str, Window], used: set[str]) -> Chain | None:
+def _chain(
+    result: str,
+    steps: Mapping[str, Step],
+    convolutions: Mapping[str, Window],
+    used: set[str],
+    between: Container[str],
+) -> Chain | None:
     layers: list[Window] = []
     functions: list[tuple[str, ...]] = []
     after: list[str] = []
@@ -65,7 +68,7 @@ def _chain(result: str, steps: Mapping[str, Step], convolutions: Mapping[str, Wi
             layers.append(window)
             functions.append(tuple(reversed(after)))
             after, name = [], window.x
-        elif isinstance(call, Call) and call.op in FUNCTIONS and names_read(call) == [*call.operands]:
+        elif isinstance(call, Call) and call.op in between and not call.domain and names_read(call) == [*call.operands]:
             parts = ["{}", *(f"{n}={v}" for n, v in call.arguments)]
             after.append(f"{call.op}({', '.join(parts)})")
             name = str(call.operands[0])

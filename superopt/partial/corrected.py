@@ -15,9 +15,10 @@ from superopt.ops.registry import Registry
 from superopt.partial.derivation import Use
 from superopt.partial.differ import Disagreement, Wrong, loses_nan, wrong
 from superopt.partial.families import FAMILIES, Family
-from superopt.partial.mend import mended
+from superopt.partial.mend import mendings
 from superopt.partial.program import GivenUp, Mutant, Original, shapes
 from superopt.partial.proofs import Proofs
+from superopt.partial.terms import Terms
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.text import format_meaning
 from superopt.verify.agree import Box
@@ -63,29 +64,33 @@ def corrected_mutants(
     `proofs` remembers from one program to the next; `tell` hears what was given up and why, and of bugs.
     """
     proofs = proofs or Proofs(registry)
-    seen: set[str] = set()
     for mutant in mutants(original, registry, families):
-        text = str((mutant.rule.left, mutant.rule.right))
-        if text not in seen:
-            seen.add(text)
-            found = correct(mutant, proofs, share=share, tell=tell)
-            if found is not None:
-                yield found
+        yield from corrections(mutant, proofs, share=share, tell=tell)
 
 
 def mutants(original: Original, registry: Registry, families: Sequence[Family] = FAMILIES) -> Iterator[Mutant]:
-    """What the families make of a program, right or wrong."""
+    """What the families make of a program, right or wrong; the same steps once, whatever their names."""
     known = shapes(original, registry)
+    terms, seen = Terms(), set[tuple[int, ...]]()
+    inputs = {g.name: terms.term(("input", g.name)) for g in original.given}
     for family in families:
-        yield from family(original, known)
+        for mutant in family(original, known, registry):
+            values = terms.run(mutant.rule.right, inputs, mutant.original.sizes)
+            results = tuple(values[name] for name in mutant.rule.results)
+            if results not in seen:
+                seen.add(results)
+                yield mutant
 
 
-def correct(
+def corrections(
     mutant: Mutant, proofs: Proofs, *, share: float = LARGEST_SHARE, tell: Tell = lambda _, __: None
-) -> Corrected | None:
-    """The mutant mended and proved; None where it is not worth it or cannot be done, which `tell` hears."""
-    attempt = attempted(mutant, proofs.registry, share=share, tell=tell)
-    return None if attempt is None else confirmed(attempt, proofs, tell=tell)
+) -> Iterator[Corrected]:
+    """The mutant mended and proved, in each way that there is; none where it is not worth it or cannot be done, which
+    `tell` hears."""
+    for attempt in attempted(mutant, proofs.registry, share=share, tell=tell):
+        found = confirmed(attempt, proofs, tell=tell)
+        if found is not None:
+            yield found
 
 
 @dataclass(frozen=True)
@@ -104,23 +109,24 @@ class Attempt:
 
 def attempted(
     mutant: Mutant, registry: Registry, *, share: float = LARGEST_SHARE, tell: Tell = lambda _, __: None
-) -> Attempt | None:
-    """The mutant mended; None where it is not worth it or cannot be done, which `tell` hears."""
+) -> tuple[Attempt, ...]:
+    """The mutant mended, in each way that there is; none where it is not worth it or cannot be done, which `tell`
+    hears."""
     try:
         found = wrong(mutant, registry)
         if found.share > share:
             raise GivenUp(f"wrong in {found.share:.0%} of its results")
-        is_right = not any(found.boxes.values())
-        rule = mutant.rule if is_right else mended(mutant, found, registry)
-        if loses_nan(rule, registry):
+        rules = list(mendings(mutant, found, registry)) if any(found.boxes.values()) else [mutant.rule]
+        kept = [rule for rule in rules if not loses_nan(rule, registry)]
+        if not kept:
             raise GivenUp("a NaN would get lost")
     except Disagreement as bug:
         tell("bug", f"{mutant.family}: {bug}")
     except (Illegal, NotCovered, Unsupported, GivenUp) as why:
         tell("dropped", f"{mutant.family}: {why}")
     else:
-        return Attempt(mutant, replace(rule, doc=_told(mutant, found)), found)
-    return None
+        return tuple(Attempt(mutant, replace(rule, doc=_told(mutant, found)), found) for rule in kept)
+    return ()
 
 
 def confirmed(attempt: Attempt, proofs: Proofs, *, tell: Tell = lambda _, __: None) -> Corrected | None:

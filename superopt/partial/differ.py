@@ -2,7 +2,8 @@
 
 The prover tells where both programs agree for all inputs. Independently of it both are run, step by step, on random
 numbers of a prime field: a position at which two multilinear programs differ shows it in all but one draw in a billion.
-Where the two ways do not tell the same, one of them has a bug, and the mutant is not to be used.
+Where the two ways do not tell the same, one of them has a bug, and the mutant is not to be used; nor is it where the
+prover cannot tell.
 
 Both look at the program with its symbols as small numbers: what is wrong does not depend on them, or the mended program
 will not be proved.
@@ -10,7 +11,7 @@ will not be proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from superopt.ops.evaluate import Array, Domain, Unsupported, evaluate, sized
 from superopt.ops.formula import Tensor
 from superopt.ops.registry import Registry
 from superopt.partial.program import GivenUp, Mutant, Shape, instance, shape_of
-from superopt.rewrite.rule import Rule
+from superopt.rewrite.rule import Rule, Step
 from superopt.verify.agree import Box, agree
 
 DRAWS = 3
@@ -108,14 +109,18 @@ def _boxes(
 ) -> tuple[Box, ...]:
     if not seen.any():
         return ()
-    boxes = agree(left, right, inputs, seed=seed).different
+    found = agree(left, right, inputs, seed=seed)
     told = np.zeros_like(seen)
-    for box in boxes:
+    for box in found.different:
         told[box.slices] = True
+    for box in found.unproved:
+        told[box.slices] = False
     if (told != seen).any():
         place = tuple(int(k) for k in np.argwhere(told != seen)[0])
         raise Disagreement(f"{name}{list(place)} is {'wrong' if seen[place] else 'right'} by test, not by proof")
-    return boxes
+    if found.unproved:
+        raise GivenUp(f"{name} is right in a part where that could not be proved")
+    return found.different
 
 
 def sample(mutant: Mutant, registry: Registry) -> dict[str, int]:
@@ -161,6 +166,19 @@ def run_both(
     rule: Rule, sizes: Mapping[str, int], registry: Registry, domain: Domain, draw: Draw
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The results of both sides, step by step, on the same numbers."""
+    left, right = run(rule, (rule.left, rule.right), sizes, registry, domain, draw)
+    return left, right
+
+
+def run(
+    rule: Rule,
+    sides: Iterable[Sequence[Step]],
+    sizes: Mapping[str, int],
+    registry: Registry,
+    domain: Domain,
+    draw: Draw,
+) -> list[dict[str, Array]]:
+    """The results of some sides of a rule."""
     values: dict[str, Any] = {}
 
     def keep(name: str, tensor: Tensor) -> Tensor:
@@ -171,6 +189,5 @@ def run_both(
     program = instance(rule, sizes, registry, keep)
     for name, tensor in program.inputs.items():
         values[name] = np.asarray(draw(shape_of(tensor), name))
-    sides = (program.run(rule.left), program.run(rule.right))
-    left, right = ({name: evaluate(side[name], values, domain) for name in rule.results} for side in sides)
-    return left, right
+    made = [program.run(side) for side in sides]
+    return [{name: evaluate(side[name], values, domain) for name in rule.results} for side in made]

@@ -11,7 +11,7 @@ from typing import Any
 
 from superopt.ir.graph import Node, Value
 from superopt.ops.index import Index
-from superopt.partial.chain import FUNCTIONS
+from superopt.partial.local import element_functions
 from superopt.partial.program import Original, Shape, parse_original
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.reading import Reading
@@ -51,6 +51,7 @@ class _Finder:
 
     def __init__(self, piece: Piece, rewriter: Rewriter) -> None:
         self.piece, self.rewriter = piece, rewriter
+        self.functions = element_functions(rewriter.reader.registry)
 
     def reading(self, node: Node | None) -> Reading | None:
         found = None if node is None else self.rewriter.reader.read(node)
@@ -88,7 +89,7 @@ class _Finder:
         reading = self.reading(node)
         if reading is None or node.domain or not reading.operands or len(node.types) != 1:
             return None
-        if node.op != "Conv" and (node.op not in FUNCTIONS or len(reading.operands) != 1):
+        if node.op != "Conv" and (node.op not in self.functions or len(reading.operands) != 1):
             return None
         return (node.op, reading.operands[1:], str(sorted(reading.arguments.items(), key=str)))
 
@@ -120,7 +121,7 @@ class _Finder:
         while all(map(self._alone, current)):
             found = [self.piece.reading(Value(n))[0] for n in current]
             keys = {self._shared(n) for n in found}
-            if found[0].op not in FUNCTIONS or len(keys) != 1 or None in keys or len(set(found)) < len(group):
+            if found[0].op not in self.functions or len(keys) != 1 or None in keys or len(set(found)) < len(group):
                 break
             levels.append(found)
             current = found
@@ -154,7 +155,7 @@ class _Lifted:
             return False
         write = {"Conv": self._convolution, "ConvTranspose": self._spread, "MatMul": self._product}.get(node.op)
         if write is None:
-            write = self._function if node.op in FUNCTIONS and self.lines else None
+            write = self._function if node.op in self.finder.functions and self.lines else None
         operands = [v for v in reading.operands if v is not None]
         dims = None if write is None else write(operands, [s for s in shapes if s is not None], reading.arguments)
         if dims is None:
@@ -249,7 +250,7 @@ def _numbers(shape: tuple[Index, ...] | None) -> Shape | None:
 
 def _is_written(name: str, value: object) -> bool:
     """What the families read; a kernel's shape is that of its filters, groups of one are none."""
-    return name not in ("kernel_shape", "auto_pad") and not (name == "group" and value == 1)
+    return value is not None and name not in ("kernel_shape", "auto_pad") and not (name == "group" and value == 1)
 
 
 def _text(value: Any) -> str:

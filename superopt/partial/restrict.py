@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from superopt.ops.element import Access, Add, Choose, Element, Multiply, Reduce, Select
-from superopt.ops.element import Call as Function
-from superopt.ops.evaluate import sized
-from superopt.ops.index import same, symbol
 from superopt.ops.registry import Registry
+from superopt.partial.local import is_local
 from superopt.partial.program import Original, Shape
 from superopt.partial.window import Window, windows
 from superopt.partial.writing import Ranges, Writer
@@ -98,46 +95,11 @@ class Restriction:
         tensors = [o for o in call.operands if isinstance(o, str) and o in self.shapes]
         if len(tensors) != len(call.operands) or not tensors or len(step.targets) > 1:
             return None
-        if not self._is_local(call, [self.shapes[o] for o in tensors]):
+        arguments = {name: evaluate(value, self.original.sizes) for name, value in call.arguments}
+        if not is_local(find(call, self.registry), [self.shapes[o] for o in tensors], arguments):
             return None
         parts = [self.part(o, _aligned(ranges, self.shapes[o])) for o in tensors]
         return self.writer.put(_text(call, parts))
-
-    def _is_local(self, call: Call, operands: Sequence[Shape]) -> bool:
-        """Whether an element of the result reads its operands at its own place only, as its formula says."""
-        arguments = {name: evaluate(value, self.original.sizes) for name, value in call.arguments}
-        tensors = [sized(shape, str(k)) for k, shape in enumerate(operands)]
-        (found, *others) = find(call, self.registry).apply(list(tensors), arguments, 1)
-        place = tuple(symbol(f"i{k}") for k in range(found.rank))
-        if others or found.rank != max(map(len, operands)):
-            return False
-        for access in _accesses(found[place]):
-            shape = operands[int(access.tensor)]
-            wanted = place[found.rank - len(shape) :]
-            for index, axis, n in zip(access.indices, wanted, shape, strict=True):
-                if not (same(index, axis) or (n == 1 and same(index, 0))):
-                    return False
-        return True
-
-
-def _accesses(e: Element) -> list[Access]:
-    found: list[Access] = []
-    waiting = [e]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Access):
-            found.append(part)
-        elif isinstance(part, Add | Multiply):
-            waiting += (part.left, part.right)
-        elif isinstance(part, Function):
-            waiting += part.arguments
-        elif isinstance(part, Choose):
-            waiting += (part.which, part.then, part.otherwise)
-        elif isinstance(part, Select):
-            waiting += (part.then, part.otherwise)
-        elif isinstance(part, Reduce):
-            waiting.append(part.body)
-    return found
 
 
 def _aligned(ranges: Sequence[tuple[int, int] | None], shape: Shape) -> Ranges:

@@ -12,6 +12,7 @@ from superopt.ir.onnx.schema import accepts, attribute_names, input_counts, real
 from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import deciding
 from superopt.ops.element import Number
+from superopt.ops.evaluate import sized
 from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
 from superopt.ops.index import Index, Poly, same
 from superopt.ops.registry import Operator, Registry
@@ -58,6 +59,13 @@ class Made:
 
     value: Value
     tensor: Tensor
+    is_step: bool = False
+    """Whether a step computed it."""
+
+    def operand(self, number: int) -> Tensor:
+        """What an operator that reads it is read back with: of a step's result the shape alone, or what is checked for
+        the last of many steps would grow with each that came before."""
+        return sized(self.tensor.shape, f"⟨operand {number}⟩") if self.is_step else self.tensor
 
 
 @dataclass
@@ -150,7 +158,7 @@ class Emitter:
             raise Conflict(f"{operator.kind} has {len(tensors)} results, {outputs} are wanted")
         shapes = tuple(t.shape for t in tensors[:outputs])
         values = self._node(operator, operands, arguments, match, shapes, old)
-        return [Made(v, t) for v, t in zip(values, tensors, strict=False)]
+        return [Made(v, t, is_step=True) for v, t in zip(values, tensors, strict=False)]
 
     def _node(
         self,
@@ -254,7 +262,7 @@ class Emitter:
         key = (operator, len(node.types), shapes, str(arguments), str(reading.arguments))
         if key in self._agreed:
             return
-        tensors = [None if o is None else o.tensor for o in operands]
+        tensors = [None if o is None else o.operand(k) for k, o in enumerate(operands)]
         while tensors and tensors[-1] is None:
             tensors.pop()
         meant = operator.apply(tensors, arguments, len(node.types))

@@ -175,21 +175,27 @@ class _Audit:
 
     def _confirm_mutants(self, book: Rulebook) -> None:
         """Rules that are in no file are proved again, and join those that are."""
+        if not self.report.mutants:
+            return
+        try:
+            from superopt.search.mutant_proofs import MutantProver  # with z3, which most audits do not need
+        except ImportError as error:
+            raise _Doubt(f"mutants cannot be proved again here: {error}") from None
         used = {step.rule for record in self.report.trace for step in record.steps}
+        prover = MutantProver(book.registry)
         for told in self.report.mutants:
             if told.name not in used:
                 raise _Doubt(f"mutant {told.name}: the trace does not use it")
             if told.name in book.digests:
                 raise _Doubt(f"mutant {told.name}: there is a rule of this name already")
             self.tell("proving again", told.name)
-            from superopt.search.mutant_proofs import confirm_mutant  # with z3, which most audits do not need
-
-            found = confirm_mutant(told, book.registry)
+            found = prover.confirm(told)
             if isinstance(found, str):
                 raise _Doubt(found)
             book.add(found)
-        if self.report.mutants:
-            self.notes.append(f"{len(self.report.mutants)} mutants with their corrections were proved again")
+        count = len(self.report.mutants)
+        what = "mutant with its corrections was" if count == 1 else "mutants with their corrections were"
+        self.notes.append(f"{count} {what} proved again")
 
     def _unusable(self, name: str, book: Rulebook) -> str:
         if name in book.unusable:

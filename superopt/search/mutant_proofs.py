@@ -1,34 +1,84 @@
-"""Mutants that a report tells of, proved again: their text is all that is believed to be theirs."""
+"""Rules that began as mutants, proved again: their text is all that is believed to be theirs."""
 
 from __future__ import annotations
 
 from superopt.errors import BadInput
+from superopt.ops.evaluate import Unsupported
+from superopt.ops.formula import Illegal, NotCovered
 from superopt.ops.registry import Registry
 from superopt.partial.corrected import proved_again
-from superopt.partial.proofs import Proofs
+from superopt.partial.differ import loses_nan
+from superopt.partial.program import GivenUp
+from superopt.partial.proofs import BY_LEMMAS, Proofs
 from superopt.report import MutantRule
-from superopt.rewrite.rule import Rule
-from superopt.rewrite.ruleset import state
+from superopt.rewrite.rule import PARTIAL, Rule
+from superopt.rewrite.ruleset import digest
 from superopt.rewrite.text import parse_rules
+from superopt.search.mutating import BY_NAME
+from superopt.verify.prove import SOLVER, Verdict
 
 SECONDS = 60.0
 """CPU seconds for each proof: a machine may be slower than the one that found it."""
 
 
-def confirm_mutant(told: MutantRule, registry: Registry) -> Rule | str:
-    """The rule, proved again here; or what is wrong with it."""
-    try:
-        found = parse_rules(told.text, "report")
-    except BadInput as error:
-        return f"mutant {told.name}: {error}"
-    if len(found) != 1 or found[0].name != told.name:
-        return f"mutant {told.name}: its text is another rule's"
+def follows_from_others(rule: Rule) -> bool:
+    """Whether a rule's proof is by rules that it follows from: too long to be proved at once."""
+    return rule.proof is not None and rule.proof.solver.endswith(BY_LEMMAS)
+
+
+def solver(rule: Rule) -> str:
+    """Who proves the rule here, as its proof will tell."""
+    return f"{SOLVER}{BY_LEMMAS if follows_from_others(rule) else ''}"
+
+
+class MutantProver:
+    """What was proved for one mutant is not proved again for the next."""
+
+    def __init__(self, registry: Registry, seconds: float = SECONDS) -> None:
+        self._proofs = Proofs(registry, seconds)
+
+    def verdict(self, rule: Rule) -> Verdict:
+        """Proved as a rule is: true of numbers, and no NaN gets lost."""
+        try:
+            verdict = proved_again(rule, self._proofs)
+            if verdict.status == "proved" and loses_nan(rule, self._proofs.registry):
+                return Verdict("refuted", "true for numbers only, a NaN would get lost", verdict.cases, verdict.seconds)
+        except (Illegal, NotCovered, Unsupported, GivenUp) as why:
+            return Verdict("unknown", str(why), 0, 0.0)
+        return verdict
+
+    def confirm(self, told: MutantRule) -> Rule | str:
+        """The rule that a report tells of, proved again here; or what is wrong with it."""
+        try:
+            rule = _as_told(told, self._proofs.registry)
+        except BadInput as problem:
+            return f"mutant {told.name}: {str(problem).splitlines()[0]}"
+        verdict = self.verdict(rule)
+        if verdict.status != "proved":
+            return f"mutant {told.name}: could not be proved again: {verdict.status}, {verdict.reason}"
+        return rule
+
+
+def _as_told(told: MutantRule, registry: Registry) -> Rule:
+    """The rule in the text, if it says of itself what such a rule says, and what the report says of it."""
+    found = parse_rules(told.text, "its text")
+    if len(found) != 1:
+        raise BadInput(f"its text has {len(found)} rules, expected one")
     (rule,) = found
-    if not rule.is_partial or rule.finite:
-        return f"mutant {told.name}: is none"
-    if state(rule, registry) != "proved" or rule.proof is None or rule.proof.digest != told.digest:
-        return f"mutant {told.name}: its proof is of another text"
-    verdict = proved_again(rule, Proofs(registry, SECONDS))
-    if verdict.status != "proved":
-        return f"mutant {told.name}: could not be proved again: {verdict.status}, {verdict.reason}"
+    if rule.name != told.name:
+        raise BadInput(f"its text is that of the rule {rule.name}")
+    kind, _, family = rule.origin.partition(" ")
+    if kind != PARTIAL or family not in BY_NAME:
+        raise BadInput(f"is no mutant, its origin is {rule.origin!r}, expected {PARTIAL} and a family")
+    if rule.where or rule.finite or rule.blocks or any(g.kind != "tensor" for g in rule.given):
+        raise BadInput("has conditions, as no mutant has")
+    own = digest(rule, registry)
+    if rule.proof is None or rule.proof.verdict != "unbounded":
+        raise BadInput("its text tells of no proof")
+    if rule.proof.digest != own:
+        raise BadInput(f"its proof is of another text: digest {rule.proof.digest}, as it stands it has {own}")
+    if told.digest != own:
+        raise BadInput(f"the report tells of digest {told.digest}, as it stands it has {own}")
+    if rule.name != f"{PARTIAL}-{family}-{own}":
+        raise BadInput(f"is called after something else, expected {PARTIAL}-{family}-{own}")
     return rule

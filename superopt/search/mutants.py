@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice, zip_longest
 
 from superopt.partial.corrected import Attempt, Corrected, attempted, confirmed, mutants
 from superopt.partial.lift import Place, places
@@ -30,8 +31,10 @@ LEAST_SHARE = 0.01
 """Part of what all programs cost under which one is not looked at."""
 CURIOUS = 1.3
 """Predicted cost, over the original's, up to which a mutant is put on the clock: predictions know little of kernels."""
-TIMED = 6
-"""Mutants of one program that are timed, at most."""
+LOOKED_AT = 8
+"""Mutants of one program that are mended, at most."""
+TIMED = 10
+"""What is timed of them, at most: one way of mending of each before a second."""
 PROVED = 2
 """Mutants of one program that are proved, at most."""
 WORTH = 0.97
@@ -85,14 +88,7 @@ class MutantFinder:
 
     def _corrected(self, place: Place, region: Region, until: float) -> Iterator[Corrected]:
         """The fastest, proved."""
-        attempts: list[tuple[Attempt, Piece]] = []
-        for mutant in self._promising(place, region):
-            if time.monotonic() > until:
-                break
-            attempt = attempted(mutant, self.book.registry, tell=self._hear)
-            taken = None if attempt is None else self._affordable(attempt.rule, region)
-            if attempt is not None and taken is not None:
-                attempts.append((attempt, taken.after))
+        attempts = self._attempts(place, region, until)
         own, *times = self._times(region, [piece for _, piece in attempts])
         if own is None:
             return
@@ -107,6 +103,19 @@ class MutantFinder:
             if proved >= PROVED or time.monotonic() > until:
                 break
 
+    def _attempts(self, place: Place, region: Region, until: float) -> list[tuple[Attempt, Piece]]:
+        """Mutants as they would stand in the region, mended where they were wrong."""
+        ways: list[list[tuple[Attempt, Piece]]] = []
+        for mutant in self._promising(place, region):
+            if time.monotonic() > until:
+                break
+            found = [
+                (a, self._affordable(a.rule, region)) for a in attempted(mutant, self.book.registry, tell=self._hear)
+            ]
+            ways.append([(attempt, taken.after) for attempt, taken in found if taken is not None])
+        in_turn = (pair for level in zip_longest(*ways) for pair in level if pair is not None)
+        return list(islice(in_turn, TIMED))
+
     def _promising(self, place: Place, region: Region) -> Sequence[Mutant]:
         """The cheapest by prediction, one of each family before a second."""
         priced: dict[str, tuple[float, Mutant]] = {}
@@ -119,7 +128,7 @@ class MutantFinder:
         ordered = [mutant for _, mutant in sorted(priced.values(), key=lambda pair: pair[0])]
         firsts = {mutant.family: mutant for mutant in reversed(ordered)}
         chosen = [m for m in ordered if firsts[m.family] is m]
-        return [*chosen, *(m for m in ordered if firsts[m.family] is not m)][:TIMED]
+        return [*chosen, *(m for m in ordered if firsts[m.family] is not m)][:LOOKED_AT]
 
     def _affordable(self, rule: Rule, region: Region) -> Taken | None:
         """The region with the mutant in it, if that is not predicted to be much slower."""

@@ -23,17 +23,21 @@ from superopt.search.trace import refuse_detours
 def mutated_regions(
     piece: Piece, where: str, rules: Rules, rewriter: Rewriter, scales: Scales
 ) -> Iterator[tuple[Region, Sequence[Candidate]]]:
-    """Regions that have no node in common, each with what mutants make of it, itself first."""
+    """Regions that have no node in common, each with what mutants make of it, itself first; those that differ in their
+    weights alone with what they make of the first of them."""
     patterns = [pattern for pattern in rules.patterns.values() if pattern.rule.is_partial and pattern.roots]
     inside: set[Node] = set()
+    known: dict[str, Sequence[Candidate]] = {}
     for place in places(piece, rewriter) if patterns else ():
-        if not inside.isdisjoint(place.around):
+        if not inside.isdisjoint(place.around) or not _is_region(piece, place.around):
             continue
         region = extract(piece, place.around, where)
-        found = [c for c in candidates_of(region, patterns, rewriter, scales) if _is_about(c, place)]
-        if found and _is_region(piece, place.around):
+        kind = scales.structure(region)
+        if kind not in known:
+            known[kind] = [c for c in candidates_of(region, patterns, rewriter, scales) if _is_about(c, place)]
+        if known[kind]:
             inside.update(place.around)
-            yield region, [Candidate(region.piece, scales.price(region.piece, region), ()), *found]
+            yield region, [Candidate(region.piece, scales.price(region.piece, region), ()), *known[kind]]
 
 
 def _is_about(candidate: Candidate, place: Place) -> bool:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import specs
-from superopt.errors import BadOption
+from superopt.errors import BadModel, BadOption
 from superopt.ir.onnx import load
+from superopt.ir.onnx.model import OPSETS
 from superopt.normalize import normalize
-from superopt.partial.corrected import Corrected, correct, mutants
+from superopt.partial.corrected import Corrected, corrections, mutants
+from superopt.partial.families import FAMILIES, Family
 from superopt.partial.lift import originals
 from superopt.partial.proofs import Proofs
 from superopt.rewrite.emit import Vocabulary
@@ -19,23 +21,31 @@ from superopt.search.bodies import graphs
 
 Tell = Callable[[str, str], None]
 
+BY_NAME: dict[str, Family] = {family.__module__.rpartition(".")[2]: family for family in FAMILIES}
+"""A family is called as its file."""
+
 
 def mutants_of_model(
     path: Path, families: Collection[str], definitions: Collection[Path], seconds: float, tell: Tell
 ) -> Iterator[Corrected]:
     """Each once, with its proof; `tell` hears of the others. Without `families`, those of all."""
+    wanted = [_family(name) for name in families] or FAMILIES
     model, registry = load(path), specs.load(*definitions)
-    if model.opset is None:
-        raise BadOption(f"{path}: has no opset of ONNX's own operators")
+    if model.opset not in OPSETS:
+        raise BadModel(f"{path}: opset {model.opset} of ONNX's own operators is not one that superopt knows")
     rewriter = Rewriter(registry, model.opset, Vocabulary(), model.functions)
     proofs = Proofs(registry, seconds)
     seen: set[str] = set()
     for graph, _ in graphs(normalize(model).graph):
         for original in originals(piece_of(graph, rewriter.constants), rewriter):
-            for mutant in mutants(original, registry):
-                if families and mutant.family not in families:
-                    continue
-                found = correct(mutant, proofs, tell=tell)
-                if found is not None and found.rule.name not in seen:
-                    seen.add(found.rule.name)
-                    yield found
+            for mutant in mutants(original, registry, wanted):
+                for found in corrections(mutant, proofs, tell=tell):
+                    if found.rule.name not in seen:
+                        seen.add(found.rule.name)
+                        yield found
+
+
+def _family(name: str) -> Family:
+    if name not in BY_NAME:
+        raise BadOption(f"--family {name}: there is no such family; they are {', '.join(BY_NAME)}")
+    return BY_NAME[name]

@@ -132,7 +132,7 @@ def extract(piece: Piece, members: Iterable[Node], where: str = "") -> Region:
     """The members as a region; weight-only nodes that they read come along."""
     members = tuple(members)
     inside = set(members)
-    needed = {v for node in piece.nodes if node not in inside for v in node.operands} | set(piece.results)
+    wanted = set(piece.results)
     outside: dict[Parameter, Value] = {}
     moved: dict[Value, Value] = {}
     tags: dict[Node, Tag] = {}
@@ -163,7 +163,7 @@ def extract(piece: Piece, members: Iterable[Node], where: str = "") -> Region:
         for old, value in zip(node.outputs, new.outputs, strict=True):
             moved[old] = value
             name(old, value)
-            if old in needed:
+            if old in wanted or any(reader not in inside for reader in piece.reading(old)):
                 results.append(old)
     inner = Piece(tuple(moved[v] for v in results), tags, names, piece.constants, piece.own)
     return Region(inner, members, outside, tuple(results), where)

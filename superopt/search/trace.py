@@ -90,10 +90,11 @@ def _members(piece: Piece, record: Traced) -> list[Node]:
 
 
 def refuse_detours(piece: Piece, members: Sequence[Node]) -> None:
-    """No path may leave the region and come back."""
+    """No path may leave the region and come back; one that does lies between its first node and its last."""
     inside = set(members)
     tainted: set[Node] = set()
-    for node in piece.nodes:
+    places = [piece.position(node) for node in inside]
+    for node in piece.nodes[min(places, default=0) : max(places, default=-1) + 1]:
         below = [v.producer for v in node.operands if isinstance(v.producer, Node)]
         if node in inside:
             if any(n in tainted for n in below):

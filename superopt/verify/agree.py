@@ -47,6 +47,8 @@ class Agreement:
     """Proved equal for all inputs."""
     different: tuple[Box, ...]
     """The rest, as boxes: shown to differ, or not proved."""
+    unproved: tuple[Box, ...] = ()
+    """What of the rest agrees by numbers, and was not proved."""
 
     @property
     def everywhere(self) -> bool:
@@ -62,13 +64,15 @@ def agree(left: Tensor, right: Tensor, inputs: Mapping[str, tuple[int, ...]], *,
     for draw in range(DRAWS):
         like &= _alike(left, right, inputs, np.random.default_rng([seed, draw]))
     proved: list[Box] = []
-    unproved = ~like
+    unproved: list[Box] = []
+    different = ~like
     for box in boxes(like):
         if _proved(left, right, box):
             proved.append(box)
         else:
-            unproved[box.slices] = True
-    return Agreement(tuple(proved), tuple(boxes(unproved)))
+            unproved.append(box)
+            different[box.slices] = True
+    return Agreement(tuple(proved), tuple(boxes(different)), tuple(unproved))
 
 
 def _alike(left: Tensor, right: Tensor, inputs: Mapping[str, tuple[int, ...]], rng: np.random.Generator) -> Array:

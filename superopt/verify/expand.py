@@ -31,6 +31,7 @@ from superopt.verify.terms import (
     alone,
     constant,
     multiply,
+    number_of,
     of_size,
     renamed,
     symbols_of_condition,
@@ -146,6 +147,10 @@ def _within_all(terms: Sum, guard: tuple[Condition, ...]) -> Sum:
 def apply(function: str, arguments: list[Sum]) -> Sum:
     """A function of sums, in terms of the few functions the prover knows."""
     if function == "max":
+        numbers = [number_of(a) for a in arguments]
+        known = [n for n in numbers if n is not None]
+        if len(known) == len(numbers):
+            return constant(max(known))
         return alone(ExtremeFactor(tuple(a for value in arguments for a in _alternatives((), (), value))))
     if function == "min":
         return times(apply("max", [times(a, MINUS) for a in arguments]), MINUS)

@@ -11,6 +11,7 @@ import shlex
 import pytest
 from onnx import helper, parser
 
+from superopt.explain.command import reproduce
 from superopt.explain.difference import Difference, compare
 from superopt.explain.page import diff_page, report_page
 from superopt.explain.summary import summarize
@@ -138,6 +139,21 @@ def test_the_command_does_it_again() -> None:
         "superopt", "optimize", "a model.onnx", "-o", "out.onnx", "--seed", "3", "--shape", "x=1,3",
         "--rules", "my rules",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("partial", "words"), [(True, []), (False, ["--no-partial"])])
+def test_the_command_switches_mutants_off_where_they_were(partial: bool, words: list[str]) -> None:
+    told = report([]).model_copy(update={"options": {"partial": partial}})
+    assert shlex.split(reproduce(told)) == ["superopt", "optimize", "model.onnx", "-o", "out.onnx", *words]
+
+
+def test_a_mutant_is_told_as_one_with_its_text() -> None:
+    doc = "2 tiles of axis 2 as a batch. 8.33% of the results are mended, in 1 boxes."
+    proof = "unbounded z3=4.15+lemmas digest=abc"
+    made = rewrite("partial-tiles-abc", "y", kind="partial", proof=proof, detail=doc, rule_digest="abc")
+    page = Page(report_page(report([made]), None, {"partial-tiles-abc": "rule partial-tiles-abc"}))
+    for words in ("partial + correction, proved", doc, proof, "rule partial-tiles-abc"):
+        assert words in page.texts
 
 
 def test_a_run_without_a_candidate_has_a_page_too() -> None:

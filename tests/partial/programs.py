@@ -143,6 +143,26 @@ def matrices(rng: Rng) -> Original:
     )[number(rng, 0, 3)]()
 
 
+def linear(rng: Rng) -> Original:
+    """One operator that is linear in two operands, of few axes."""
+    which = number(rng, 0, 2)
+    if which == 0:
+        sizes = {"n": 2 * number(rng, 1, 2), "m": number(rng, 1, 4), "i": number(rng, 1, 4), "p": number(rng, 1, 4)}
+        return parse_original("x: [n, m, i] k: [i, p]", "y = MatMul(x, k)", sizes)
+    kernel, stride, sizes = number(rng, 1, 4), number(rng, 1, 2), {"n": number(rng, 1, 2), "c": 2, "o": 2}
+    pads, image = [number(rng, 0, kernel - 1) for _ in range(2)], number(rng, 6, 16)
+    if which == 1:
+        return parse_original(
+            f"x: [n, c, {image}] k: [c, o, {kernel}] b: [o]",
+            f"y = ConvTranspose(x, k, b, strides=[{stride}], pads={pads})",
+            sizes,
+        )
+    dilation = number(rng, 1, 2)
+    image = max(image, (kernel - 1) * dilation + 1)
+    attributes = f"strides=[{stride}], pads={pads}, dilations=[{dilation}]"
+    return parse_original(f"x: [n, c, {image}] k: [o, c, {kernel}]", f"y = Conv(x, k, {attributes})", sizes)
+
+
 DRAWN: dict[str, tuple[Family, Callable[[Rng], Original]]] = {
     "canvas": (families.canvases, pyramid),
     "head": (families.canvases, head),
@@ -156,5 +176,6 @@ DRAWN: dict[str, tuple[Family, Callable[[Rng], Original]]] = {
     "transposed": (families.transposed, spread),
     "products": (families.products, matrices),
     "channels": (families.folded, convolution),
+    "enumerated": (families.enumerated, linear),
 }
 """Families with the programs they are tried on."""

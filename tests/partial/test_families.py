@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 import numpy as np
 import pytest
 
 from superopt.ops.domains import Ordered, Reals
 from superopt.ops.evaluate import Unsupported
-from superopt.partial.corrected import correct
+from superopt.partial.corrected import corrections
 from superopt.partial.differ import run_both, wrong
-from superopt.partial.program import Mutant, shapes
+from superopt.partial.program import GivenUp, Mutant, shapes
 from superopt.partial.proofs import Proofs
 from superopt.rewrite.ruleset import state
 from tests.partial.programs import DRAWN, REGISTRY
 
 pytestmark = pytest.mark.smt
 
-WRONG = ("canvas", "tiles", "stacked")
+WRONG = ("canvas", "tiles", "stacked", "enumerated")
 """Families with mutants that need mending."""
 
 
@@ -29,7 +29,7 @@ def some_mutants(name: str, seed: int, most: int = 1) -> Iterator[Mutant]:
     rng = np.random.default_rng([seed, *name.encode()])
     for _ in range(50):
         original = draw(rng)
-        found = list(family(original, shapes(original, REGISTRY)))
+        found = list(family(original, shapes(original, REGISTRY), REGISTRY))
         if found:
             for k in rng.permutation(len(found))[:most]:
                 yield found[int(k)]
@@ -53,36 +53,42 @@ def assert_boxes_are_exact(mutant: Mutant, seed: int) -> None:
         np.testing.assert_array_equal(told, mask)
 
 
+def unsure(name: str) -> AbstractContextManager[None]:
+    """The prover need not be able to tell what becomes of programs that nobody thought of."""
+    return suppress(GivenUp) if name == "enumerated" else nullcontext()
+
+
 def assert_corrected(mutant: Mutant, proofs: Proofs, seed: int) -> bool:
     """What comes out equals the original, in integers and in floats, at the program's own sizes."""
     told: list[tuple[str, str]] = []
-    found = correct(mutant, proofs, share=1.0, tell=lambda kind, text: told.append((kind, text)))
+    found = list(corrections(mutant, proofs, share=1.0, tell=lambda kind, text: told.append((kind, text))))
     assert not [text for kind, text in told if kind == "bug"], told
-    if found is None:
-        assert "unknown" in told[0][1] or "no proof" in told[0][1], told
-        return False
-    assert state(found.rule, REGISTRY) == "proved"
+    fine = ("unknown", "could not be proved", "depends on the size of an axis")
+    assert all(any(reason in text for reason in fine) for _, text in told), told
     rng, sizes = np.random.default_rng(seed), mutant.original.sizes
-    with suppress(Unsupported):  # of a sigmoid there are no integers
-        left, right = run_both(found.rule, sizes, REGISTRY, Ordered(), lambda s, _: rng.integers(-9, 10, s))
+    for corrected in found:
+        assert state(corrected.rule, REGISTRY) == "proved"
+        with suppress(Unsupported):  # of a sigmoid there are no integers
+            left, right = run_both(corrected.rule, sizes, REGISTRY, Ordered(), lambda s, _: rng.integers(-9, 10, s))
+            for name in left:
+                np.testing.assert_array_equal(left[name], right[name])
+        left, right = run_both(corrected.rule, sizes, REGISTRY, Reals(), lambda s, _: rng.standard_normal(s))
         for name in left:
-            np.testing.assert_array_equal(left[name], right[name])
-    left, right = run_both(found.rule, sizes, REGISTRY, Reals(), lambda s, _: rng.standard_normal(s))
-    for name in left:
-        np.testing.assert_allclose(left[name], right[name], rtol=1e-9, atol=1e-9)
-    return True
+            np.testing.assert_allclose(left[name], right[name], rtol=1e-9, atol=1e-9)
+    return bool(found)
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", WRONG)
 def test_boxes_are_exactly_what_is_wrong(name: str, seed: int) -> None:
     for mutant in some_mutants(name, seed, most=3):
-        assert_boxes_are_exact(mutant, seed)
+        with unsure(name):
+            assert_boxes_are_exact(mutant, seed)
 
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_mutants_are_mended_and_proved(name: str) -> None:
-    proofs = Proofs(REGISTRY, seconds=6)
+    proofs = Proofs(REGISTRY, seconds=60)
     done = [assert_corrected(m, proofs, seed) for seed in (0, 1) for m in some_mutants(name, seed)]
     assert any(done)
 
@@ -92,7 +98,8 @@ def test_mutants_are_mended_and_proved(name: str) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_boxes_of_hundreds_of_programs(name: str, seed: int) -> None:
     for mutant in some_mutants(name, seed, most=2):
-        assert_boxes_are_exact(mutant, seed)
+        with unsure(name):
+            assert_boxes_are_exact(mutant, seed)
 
 
 @pytest.mark.thorough

@@ -9,16 +9,16 @@ import pytest
 
 from superopt.ops.domains import Reals
 from superopt.partial import differ
-from superopt.partial.corrected import correct, corrected_mutants, mutants
+from superopt.partial.corrected import corrected_mutants, corrections, mutants
 from superopt.partial.derivation import DoesNotFollow, follow
-from superopt.partial.differ import Disagreement, differing, run_both, wrong
+from superopt.partial.differ import Disagreement, Wrong, differing, run_both, wrong
 from superopt.partial.families import canvases, tiles
-from superopt.partial.mend import strips
-from superopt.partial.program import Mutant, parse_original, shapes
+from superopt.partial.mend import mendings, strips
+from superopt.partial.program import GivenUp, Mutant, parse_original, shapes
 from superopt.partial.proofs import Proofs
 from superopt.partial.restrict import Restriction
 from superopt.partial.writing import Writer
-from superopt.rewrite.rule import Call
+from superopt.rewrite.rule import Call, Rule
 from superopt.verify.agree import Agreement, Box
 from tests.partial.programs import REGISTRY
 
@@ -31,20 +31,44 @@ TALL = parse_original(
 
 def seam() -> Mutant:
     """Two tiles of the image, cut without overlap."""
-    return next(tiles(TALL, shapes(TALL, REGISTRY)))
+    return next(tiles(TALL, shapes(TALL, REGISTRY), REGISTRY))
+
+
+def operators(rule: Rule) -> list[str]:
+    """Of its right side."""
+    return [step.value.op for step in rule.right if isinstance(step.value, Call)]
 
 
 def test_tiles_are_wrong_along_the_cut_and_mended_there() -> None:
-    found = correct(seam(), Proofs(REGISTRY))
-    assert found is not None
-    assert found.boxes == {"y": (Box((0, 0, 5, 0), (2, 2, 7, 9)),)}
-    assert found.share == pytest.approx(2 / 12)
-    assert [step.value.op for step in found.rule.right if not isinstance(step.value, str)].count("Conv") == 2
+    joined, chosen = corrections(seam(), Proofs(REGISTRY))
+    for found in (joined, chosen):
+        assert found.boxes == {"y": (Box((0, 0, 5, 0), (2, 2, 7, 9)),)}
+        assert found.share == pytest.approx(2 / 12)
+        assert operators(found.rule).count("Conv") == 2
+    assert operators(joined.rule)[-4:] == ["Slice", "Conv", "Slice", "Concat"]
+    assert operators(chosen.rule)[-1] == "Where"
+
+
+def test_what_is_chosen_by_a_mask_has_one_border_and_a_mask_as_small_as_it_may_be() -> None:
+    """Two boxes across both axes of the image: a border around each of their rows, one mask for all images."""
+    original = parse_original("x: [n, c, 20, 20] k: [o, c, 1, 1]", "y = Conv(x, k)", {"n": 2, "c": 2, "o": 2})
+    mutant = Mutant("by hand", original, original.rule(["y = Conv(x, k)"], ""))
+    boxes = (Box((0, 0, 1, 1), (2, 2, 3, 4)), Box((0, 0, 6, 2), (2, 2, 8, 5)))
+    found = Wrong({"y": boxes}, {"y": (2, 2, 20, 20)}, {"n": 2, "c": 2, "o": 2})
+    _, chosen = mendings(mutant, found, REGISTRY)
+    text = [str(step) for step in chosen.right]
+    assert [line.partition("pads=")[2] for line in text if "Pad(" in line] == [
+        "[0, 0, 1, 1, 0, 0, 3, 16])",
+        "[0, 0, 0, 2, 0, 0, 12, 15])",
+    ]
+    assert any("ConstantOfShape(input=[1, 1, 2, 3], value=1)" in line for line in text)
+    assert Proofs(REGISTRY).of(chosen).status == "proved"
 
 
 def test_a_mutant_that_is_wrong_in_too_much_is_dropped() -> None:
     told: list[str] = []
-    assert correct(seam(), Proofs(REGISTRY), share=0.1, tell=lambda kind, text: told.append(f"{kind} {text}")) is None
+    proofs = Proofs(REGISTRY)
+    assert not list(corrections(seam(), proofs, share=0.1, tell=lambda kind, text: told.append(f"{kind} {text}")))
     assert told == ["dropped tiles: wrong in 17% of its results"]
 
 
@@ -56,8 +80,18 @@ def test_prover_and_test_must_tell_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(Disagreement, match=r"y\[0, 0, 4, 0\] is right by test"):
         wrong(seam(), REGISTRY)
     told: list[str] = []
-    assert correct(seam(), Proofs(REGISTRY), tell=lambda kind, _: told.append(kind)) is None
+    assert not list(corrections(seam(), Proofs(REGISTRY), tell=lambda kind, _: told.append(kind)))
     assert told == ["bug"]
+
+
+def test_what_the_prover_cannot_tell_is_dropped_and_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsure(*_: object, **__: object) -> Agreement:
+        return Agreement((), (Box((0, 0, 0, 0), (2, 2, 7, 9)),), (Box((0, 0, 0, 0), (2, 2, 5, 9)),))
+
+    monkeypatch.setattr(differ, "agree", unsure)
+    told: list[tuple[str, str]] = []
+    assert not list(corrections(seam(), Proofs(REGISTRY), tell=lambda *what: told.append(what)))
+    assert told == [("dropped", "tiles: y is right in a part where that could not be proved")]
 
 
 @pytest.mark.unit
@@ -65,6 +99,15 @@ def test_boxes_become_strips_along_their_thinnest_axis() -> None:
     boxes = (Box((0, 0, 11, 0), (1, 2, 12, 5)), Box((0, 0, 0, 3), (1, 2, 6, 4)))
     wide = strips(boxes, (1, 2, 12, 20))
     assert wide == (Box((0, 0, 11, 0), (1, 2, 12, 20)), Box((0, 0, 0, 3), (1, 2, 12, 4)))
+
+
+def test_what_is_wrong_in_a_part_of_a_batch_is_not_mended_for_all_batches() -> None:
+    """Though the part has the right size here: the batch is 2, and was looked at as 2."""
+    original = parse_original("x: [n, c, 4] k: [o, c, 1]", "y = Conv(x, k)", {"n": 2, "c": 1, "o": 1})
+    mutant = Mutant("by hand", original, original.rule(["y = Conv(x, k)"], ""))
+    found = Wrong({"y": (Box((1, 0, 0), (2, 1, 4)),)}, {"y": (2, 1, 4)}, {"n": 2, "c": 1, "o": 1})
+    with pytest.raises(GivenUp, match="depends on the size of an axis"):
+        list(mendings(mutant, found, REGISTRY))
 
 
 def part_is_right(given: str, steps: str, name: str, ranges: tuple[tuple[int, int] | None, ...]) -> list[str]:
@@ -99,6 +142,8 @@ def test_parts_of_products_and_of_other_operators() -> None:
     part_is_right("x: [4, 6] k: [6, 5]", "y = MatMul(x, k)", "y", ((1, 3), (2, 5)))
     used = part_is_right("x: [4, 6]", "y = Transpose(x)", "y", ((1, 3), None))
     assert used[:2] == ["Transpose", "Slice"]
+    used = part_is_right("x: [4, 6]", "y = Trilu(x)", "y", ((1, 3), None))
+    assert used[:2] == ["Trilu", "Slice"], "what looks at its place is computed where it stands"
 
 
 HEAD = parse_original(
@@ -118,16 +163,16 @@ HEAD = parse_original(
 
 
 def test_a_chain_on_one_canvas_is_proved_layer_by_layer() -> None:
-    mutant = next(canvases(HEAD, shapes(HEAD, REGISTRY)))
+    mutant = next(canvases(HEAD, shapes(HEAD, REGISTRY), REGISTRY))
     assert len(mutant.uses) == 3
     proofs = Proofs(REGISTRY)
     assert proofs.derived(mutant.rule, mutant.uses).status == "proved"
-    ops = [step.value.op for step in mutant.rule.right if not isinstance(step.value, str)]
+    ops = operators(mutant.rule)
     assert (ops.count("Conv"), ops.count("Mul")) == (3, 2)
 
 
 def test_a_chain_does_not_follow_when_a_layer_is_missing_or_a_mask() -> None:
-    mutant = next(canvases(HEAD, shapes(HEAD, REGISTRY)))
+    mutant = next(canvases(HEAD, shapes(HEAD, REGISTRY), REGISTRY))
     follow(mutant.rule, mutant.uses, REGISTRY)
     with pytest.raises(DoesNotFollow):
         follow(mutant.rule, mutant.uses[:-1], REGISTRY)
@@ -137,7 +182,7 @@ def test_a_chain_does_not_follow_when_a_layer_is_missing_or_a_mask() -> None:
 
 
 def test_without_masks_the_chain_is_wrong() -> None:
-    mutant = next(canvases(HEAD, shapes(HEAD, REGISTRY)))
+    mutant = next(canvases(HEAD, shapes(HEAD, REGISTRY), REGISTRY))
     right = [
         replace(step, value=step.value.operands[0]) if isinstance(step.value, Call) and step.value.op == "Mul" else step
         for step in mutant.rule.right

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 from onnx import helper, numpy_helper
 
 from superopt.cost.predict import Predictor
-from superopt.cost.regions import RegionSubject
 from superopt.ir.onnx import encode, parse
 from superopt.normalize import normalize
 from superopt.options import Options
@@ -30,33 +28,12 @@ from superopt.search.parallel import Task, explore_all
 from superopt.search.rulebook import open_rulebook
 from superopt.search.variants import ALL, TIDIED, variants
 from superopt.search.workshop import Workshop
+from tests.search.clocks import Counting
 
 pytestmark = pytest.mark.ort
 
 BOOK = open_rulebook()
 WIDTH = 32
-
-
-class Counting:
-    """A clock that takes a microsecond for each multiplication of a Conv or MatMul, and one for each node."""
-
-    def __init__(self, beside: float = 0.0, sign: int = 1) -> None:
-        self.asked, self.beside, self.sign = 0, beside, sign
-
-    def time(self, subjects: Sequence[RegionSubject], seconds: float, tell=None, **_) -> list[float | None]:
-        self.asked += len(subjects)
-        return [self.beside + self.sign * _seconds(onnx.load_from_string(subject.model())) for subject in subjects]
-
-
-def _seconds(model: onnx.ModelProto) -> float:
-    fixed = {t.name for t in model.graph.initializer}
-    total = 0
-    for node in model.graph.node:
-        if all(name in fixed for name in node.input):
-            fixed.update(node.output)
-            continue
-        total += 100 if node.op_type in ("Conv", "MatMul", "Gemm") else 1
-    return total * 1e-6
 
 
 def lora(layers: int, scale: float = 1.0, seed: int = 0) -> onnx.ModelProto:

@@ -3,12 +3,12 @@ mended and proved elsewhere. A new family joins the list and needs nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-
 from superopt.partial.families.canvas import canvases
 from superopt.partial.families.channels import folded
 from superopt.partial.families.dilation import undilated
+from superopt.partial.families.enumerated import enumerated
 from superopt.partial.families.groups import regrouped
+from superopt.partial.families.guided import GUIDED, Family
 from superopt.partial.families.merged import merged
 from superopt.partial.families.products import products
 from superopt.partial.families.rounded import rounded
@@ -16,11 +16,10 @@ from superopt.partial.families.shifted import shifted
 from superopt.partial.families.stacked import stacked
 from superopt.partial.families.tiles import tiles
 from superopt.partial.families.transposed import transposed
-from superopt.partial.program import Mutant, Original, Shape
 
-Family = Callable[[Original, Mapping[str, Shape]], Iterator[Mutant]]
-"""From a program and the shapes of its values."""
+FAMILIES: tuple[Family, ...] = (*GUIDED, enumerated)
 
-FAMILIES: tuple[Family, ...] = (
-    canvases, tiles, stacked, undilated, rounded, regrouped, merged, shifted, transposed, products, folded,
-)  # fmt: skip
+__all__ = [
+    "FAMILIES", "Family", "canvases", "enumerated", "folded", "merged", "products", "regrouped", "rounded", "shifted",
+    "stacked", "tiles", "transposed", "undilated",
+]  # fmt: skip

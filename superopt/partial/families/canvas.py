@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from superopt.ops.registry import Registry
 from superopt.partial.chain import Chain, chains
 from superopt.partial.derivation import Use
 from superopt.partial.families.layout import Layout, arrangements, joined, laid_out, mask
@@ -16,8 +17,8 @@ from superopt.partial.program import Mutant, Original, Shape, stated
 from superopt.partial.writing import Writer, listing, product
 
 
-def canvases(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
-    group = chains(original, shapes)
+def canvases(original: Original, shapes: Mapping[str, Shape], registry: Registry) -> Iterator[Mutant]:
+    group = chains(original, shapes, registry)
     if len(group) < 2 or len({chain.alike for chain in group}) > 1 or group[0].layers[0].rank > 2:
         return
     sizes = [chain.layers[0].sizes for chain in group]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from superopt.ops.registry import Registry
 from superopt.partial.families.single import Single, single
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.writing import Writer, listing, replaced
@@ -12,7 +13,7 @@ from superopt.partial.writing import Writer, listing, replaced
 FOLDS = (2,)
 
 
-def folded(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def folded(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = single(original, shapes)
     if found is None or found.window.group != "1":
         return

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from superopt.ops.registry import Registry
 from superopt.partial.families.single import Single, single
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.writing import Writer, listing, product
 
 
-def undilated(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def undilated(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = single(original, shapes)
     if found is None or max(found.window.dilations) < 2:
         return

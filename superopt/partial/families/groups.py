@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from superopt.ops.registry import Registry
 from superopt.partial.families.single import Single, single
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.writing import Writer, listing, product
@@ -13,7 +14,7 @@ WIDEST = 8
 """Groups that are joined into one, at most: of the new filters all but one in so many elements are zero."""
 
 
-def regrouped(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def regrouped(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = single(original, shapes)
     if found is None:
         return

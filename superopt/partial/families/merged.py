@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from superopt.ops.registry import Registry
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.window import Window, windows
 from superopt.partial.writing import Writer, listing
 
 
-def merged(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def merged(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = list(windows(original, shapes).values())
     inputs = {g.name for g in original.given}
     if len(found) < 2 or len(found) != len(original.steps) or any(not {w.x, w.k} <= inputs for w in found):

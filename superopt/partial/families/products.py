@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from superopt.ops.registry import Registry
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.writing import Writer, listing, product
 from superopt.rewrite.rule import Call, Step
@@ -12,7 +13,7 @@ ROWS = (2, 4)
 """Parts that rows are cut into."""
 
 
-def products(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def products(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = [pair for step in original.steps if (pair := _operands(step)) is not None]
     inputs = {g.name for g in original.given}
     if len(found) != len(original.steps) or any(not {a, b} <= inputs for _, a, b in found):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from superopt.ops.registry import Registry
 from superopt.partial.families.single import single
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.writing import Writer
@@ -11,7 +12,7 @@ from superopt.partial.writing import Writer
 MULTIPLES = (2, 4, 8)
 
 
-def rounded(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def rounded(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = single(original, shapes)
     if found is None:
         return

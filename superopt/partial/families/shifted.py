@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product as combinations
 from math import prod
 
+from superopt.ops.registry import Registry
 from superopt.partial.derivation import Use
 from superopt.partial.families.single import Single, single
 from superopt.partial.program import Mutant, Original, Shape, stated
@@ -23,7 +24,7 @@ Part = tuple[tuple[int, int], ...]
 """A range of each axis of the kernel."""
 
 
-def shifted(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def shifted(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = single(original, shapes)
     if found is None:
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from superopt.ops.registry import Registry
 from superopt.partial.families.single import Single, single
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.writing import Writer, listing, replaced
@@ -14,7 +15,7 @@ from superopt.partial.writing import Writer, listing, replaced
 MOST_IMAGES = 64
 
 
-def stacked(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def stacked(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = single(original, shapes)
     if found is None:
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from superopt.ops.registry import Registry
 from superopt.partial.families.single import Single, single
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.writing import Writer, listing, product, replaced
@@ -18,7 +19,7 @@ SHORTEST = 3
 """Rows of the result in the smallest tile that is made."""
 
 
-def tiles(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def tiles(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = single(original, shapes)
     if found is None:
         return

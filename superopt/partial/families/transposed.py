@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import product as combinations
 from math import prod
 
+from superopt.ops.registry import Registry
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.writing import Writer, listing, product
 from superopt.rewrite.expression import evaluate
@@ -46,7 +47,7 @@ class Spread:
         return tuple(max(n + q - 1, -(-(b + m) // s)) for n, q, b, m, s in rows)
 
 
-def transposed(original: Original, shapes: Mapping[str, Shape]) -> Iterator[Mutant]:
+def transposed(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Iterator[Mutant]:
     found = _spread(original, shapes)
     if found is None:
         return
