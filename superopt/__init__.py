@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from superopt.version import __version__
 
 if TYPE_CHECKING:
+    from superopt.client import AsyncClient, Client
     from superopt.engine.library import Result, optimize
 
-__all__ = ["Result", "__version__", "optimize"]
+__all__ = ["AsyncClient", "Client", "Result", "__version__", "optimize"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +25,8 @@ def __getattr__(name: str) -> Any:
         from superopt.engine import library
 
         return getattr(library, name)
+    if name in ("AsyncClient", "Client"):
+        from superopt import client
+
+        return getattr(client, name)
     raise AttributeError(f"module 'superopt' has no attribute {name!r}")

@@ -44,7 +44,18 @@ def run(arguments: argparse.Namespace) -> int:
         from superopt.cli.generate_command import run_generate  # operators and the prover are loaded for this alone
 
         return run_generate(arguments, console)
-    commands = {"optimize": _optimize, "check": _check, "bench": _bench, "diff": _diff, "audit": _audit}
+    if arguments.command in ("serve", "token"):
+        from superopt.cli.service_command import run_serve, run_token  # the service is loaded for these alone
+
+        return run_serve(arguments) if arguments.command == "serve" else run_token(arguments)
+    commands = {
+        "optimize": _optimize,
+        "check": _check,
+        "bench": _bench,
+        "diff": _diff,
+        "audit": _audit,
+        "remote": _remote,
+    }
     return commands[arguments.command](arguments, options_of(arguments), console)
 
 
@@ -109,6 +120,14 @@ def _audit(arguments: argparse.Namespace, options: Options, console: Console) ->
     report = run_audit(arguments, options, console)
     _emit(report, arguments)
     return 0 if report.confirmed else 1
+
+
+def _remote(arguments: argparse.Namespace, options: Options, console: Console) -> int:
+    from superopt.cli.service_command import run_remote  # httpx is loaded for this alone
+
+    report, code = run_remote(arguments, options, console)
+    _emit(report, arguments)
+    return code
 
 
 def _limits(options: Options) -> Limits:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from superopt.cli.generate_parser import add_generate_command
 from superopt.cli.rule_parser import add_rule_commands, add_specs
+from superopt.cli.service_parser import add_service_commands
 from superopt.errors import BadOption
 from superopt.options import Options, parse_dim, parse_shape
 from superopt.version import __version__
@@ -32,6 +33,8 @@ _CHOICES = {
 }
 CHECKING = ("target", "seed", "shape", "dim", "inputs", "threads", "time_limit", "memory_limit")
 TIMING = (*CHECKING, "budget", "costs")
+LOCAL = ("rules", "inputs", "costs")
+"""Options that name files, which no service opens."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -95,6 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     add_rule_commands(commands)
     add_generate_command(commands)
+    add_service_commands(commands, _add_remote_options)
     schema = _command(commands, "schema", "print the JSON Schema of the report")
     schema.set_defaults(quiet=True)
     return parser
@@ -140,6 +144,11 @@ def _add_options(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
             parser.add_argument(
                 flag, type=_READERS[kind], default=field.default, metavar=field.metadata["metavar"], help=help + shown
             )
+
+
+def _add_remote_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, [f.name for f in dataclasses.fields(Options) if f.name not in LOCAL])
+    _add_printing(parser)
 
 
 def _path(text: str) -> Path:

@@ -1,0 +1,1 @@
+"""The tables' history, a step in each file of `versions`."""
