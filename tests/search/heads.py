@@ -42,7 +42,7 @@ def small_book(*rules: Rule) -> Rulebook:
 
 
 def head(
-    sizes: Sequence[tuple[int, ...]] = LEVELS, layers: int = 1, *, batch: int | str = 1, dtype=np.float32,
+    sizes: Sequence[tuple[int, ...]] = LEVELS, layers: int = 1, *, batch: int | str = 1, dtype: Any = np.float32,
     weights_are_inputs: bool = False, biases: int = 1, between: Sequence[str] = ("Relu",), kernel: int = 3,
 ) -> onnx.ModelProto:  # fmt: skip
     """Convolutions with shared weights on several images, one after the other, with functions between them.
@@ -71,7 +71,7 @@ def head(
 
 def model(
     nodes: Sequence[onnx.NodeProto], inputs: Mapping[str, Sequence[int | str]], weights: Mapping[str, np.ndarray],
-    outputs: Mapping[str, Sequence[int | str]], *, dtype=np.float32, weights_are_inputs: bool = False,
+    outputs: Mapping[str, Sequence[int | str]], *, dtype: Any = np.float32, weights_are_inputs: bool = False,
 ) -> onnx.ModelProto:  # fmt: skip
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     tensors = [numpy_helper.from_array(w.astype(dtype), name) for name, w in weights.items()]
@@ -106,7 +106,7 @@ def feeds(proto: onnx.ModelProto, batch: int = 1) -> dict[str, np.ndarray]:
     found = {}
     for value in proto.graph.input:
         kind = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        shape = [d.dim_value or batch for d in value.type.tensor_type.shape.dim]
+        shape = [d.dim_value if d.HasField("dim_value") else batch for d in value.type.tensor_type.shape.dim]
         found[value.name] = rng.standard_normal(shape).astype(kind)
     return found
 

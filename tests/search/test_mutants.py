@@ -337,6 +337,41 @@ def test_bodies_have_mutants_of_their_own() -> None:
     assert_same_outputs(proto, after)
 
 
+@pytest.mark.usefixtures("canvases_only")
+def test_an_open_batch_stays_open() -> None:
+    """Levels of one input share its batch, whatever that will be; of inputs of their own nobody knows that."""
+    window: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    nodes = [helper.make_node("MaxPool", ["x"], ["x1"], **window)]
+    nodes += [helper.make_node("Conv", [x, "k"], [y], **WINDOW) for x, y in (("x", "y0"), ("x1", "y1"))]
+    weights = {"k": np.random.default_rng(0).standard_normal((CHANNELS, CHANNELS, 3, 3))}
+    outputs = {"y0": ["n", CHANNELS, 6, 8], "y1": ["n", CHANNELS, 3, 4]}
+    proto = model(nodes, {"x": ["n", CHANNELS, 6, 8]}, weights, outputs)
+    shop, found = hunted(proto)
+    after = built(shop, found)
+    assert operators(after, "Conv") == 1
+    for batch in (0, 1, 3):
+        assert_same_outputs(proto, after, batch)
+    assert not hunted(head(LEVELS[:2], batch="n"))[1].trace
+
+
+@pytest.mark.parametrize(
+    ("proto", "found", "tolerance"),
+    [
+        (head(LEVELS[:2], 2, dtype=np.float16), True, 2e-2),
+        (head(LEVELS[:2], 2, weights_are_inputs=True), True, 1e-5),
+        (head(LEVELS[:2], 2, between=("Sigmoid", "Tanh")), True, 1e-5),
+        (head(LEVELS[:2], biases=2), False, 1e-5),
+        (head(LEVELS[:2], batch=0), False, 1e-5),
+    ],
+    ids=["half precision", "weights are inputs", "functions that move zero", "unlike biases", "no images"],
+)
+@pytest.mark.usefixtures("canvases_only")
+def test_heads_of_all_sorts(proto: onnx.ModelProto, found: bool, tolerance: float) -> None:
+    shop, hunt = hunted(proto)
+    assert bool(hunt.trace) is found
+    assert_same_outputs(proto, built(shop, hunt), tolerance=tolerance)
+
+
 @pytest.mark.slow
 def test_a_whole_run_tells_of_its_mutants_and_is_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From load to report with the check and the files as they are; only the clock is another."""
