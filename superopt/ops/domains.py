@@ -103,6 +103,8 @@ class Field:
             raise Unsupported(f"a field has no order, so no {function}")
         if function == "reciprocal":
             return _inverse(arguments[0])
+        if function == "cast_bool":
+            return _is_not_zero(arguments[0])
         return self._random_function(function, arguments)
 
     def _random_function(self, name: str, arguments: list[Array]) -> Array:
@@ -145,6 +147,8 @@ class Ordered:
             return _FLOAT_CALLS[function](*arguments)
         if function == "step":
             return (arguments[0] > 0).astype(np.int64)
+        if function == "cast_bool":
+            return _is_not_zero(arguments[0])
         raise Unsupported(f"{function} of an integer is no integer")
 
     def reduce(self, kind: str, values: Array, guard: Array) -> Array:
@@ -153,6 +157,11 @@ class Ordered:
         values = np.where(guard, values, neutral)
         by = {"sum": np.sum, "product": np.prod, "max": np.max, "min": np.min}[kind]
         return by(values, axis=0, initial=neutral) if kind in ("max", "min") else by(values, axis=0)
+
+
+def _is_not_zero(a: Array) -> Array:
+    """What masks are made with: it needs no order, so every arithmetic has it."""
+    return (a != 0).astype(np.int64)
 
 
 def _inverse(a: Array) -> Array:

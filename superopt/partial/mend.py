@@ -24,15 +24,13 @@ from superopt.ops.registry import Registry
 from superopt.partial.differ import Wrong
 from superopt.partial.program import GivenUp, Mutant, Original, Shape, needed, renamed, shapes
 from superopt.partial.restrict import Restriction
-from superopt.partial.writing import Ranges, Writer, replaced
+from superopt.partial.writing import BOOL, Ranges, Writer, replaced
 from superopt.rewrite.expression import evaluate
 from superopt.rewrite.rule import Call, Rule
 from superopt.verify.agree import Box
 
 WIDER, SLIVER = 2.0, 0.02
 """How much more of a result may be recomputed so that it falls into fewer parts: times as much, and a share of it."""
-BOOL = 9
-"""ONNX's number of the type."""
 
 Part = tuple[tuple[int, int], ...]
 """A range of each axis, at sample sizes."""

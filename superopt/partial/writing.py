@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+BOOL = 9
+"""ONNX's number of the type."""
 Ranges = tuple["tuple[int, int] | None", ...]
 """A part of a tensor: a range of each axis, None for all of it."""
 

@@ -94,3 +94,22 @@ def test_a_shared_head_is_found_in_a_model_and_put_on_one_canvas() -> None:
         f"x{k}": rng.standard_normal((1, 4, *s)).astype(np.float32) for k, s in enumerate([(12, 16), (6, 8), (3, 4)])
     }
     assert not difference(run(data, feeds), run(model.exported(piece), feeds))
+
+
+def test_a_nan_at_the_border_of_an_image_stays_in_its_own_image() -> None:
+    """Where images lie on one canvas, what is no number in one must not reach another through a gap."""
+    data = pyramid(3)
+    model = opened(data)
+    (head, *_) = originals(model.piece, model.rewriter)
+    found = next(corrected_mutants(head, REGISTRY, families=(canvases,)))
+    (taken, *_) = model.matches(model.piece, Rules([found.rule], REGISTRY))
+    after = model.exported(model.take(model.piece, taken))
+    rng = np.random.default_rng(2)
+    sizes = [(12, 16), (6, 8), (3, 4)]
+    for spoiled in range(3):
+        feeds = {f"x{k}": rng.standard_normal((1, 4, *s)).astype(np.float32) for k, s in enumerate(sizes)}
+        for edge in (np.s_[..., 0, :], np.s_[..., -1, :], np.s_[..., 0], np.s_[..., -1]):
+            feeds[f"x{spoiled}"][edge] = np.nan
+        results = run(after, feeds)
+        for k, (before, now) in enumerate(zip(run(data, feeds), results, strict=True)):
+            assert np.array_equal(np.isnan(before), np.isnan(now)), k

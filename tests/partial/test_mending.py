@@ -168,7 +168,7 @@ def test_a_chain_on_one_canvas_is_proved_layer_by_layer() -> None:
     proofs = Proofs(REGISTRY)
     assert proofs.derived(mutant.rule, mutant.uses).status == "proved"
     ops = operators(mutant.rule)
-    assert (ops.count("Conv"), ops.count("Mul")) == (3, 2)
+    assert (ops.count("Conv"), ops.count("Where")) == (3, 2)
 
 
 def test_a_chain_does_not_follow_when_a_layer_is_missing_or_a_mask() -> None:
@@ -176,7 +176,7 @@ def test_a_chain_does_not_follow_when_a_layer_is_missing_or_a_mask() -> None:
     follow(mutant.rule, mutant.uses, REGISTRY)
     with pytest.raises(DoesNotFollow):
         follow(mutant.rule, mutant.uses[:-1], REGISTRY)
-    bare = [str(s).replace("Mul(", "Max(") for s in mutant.rule.right]
+    bare = [str(s).replace(", 0)", ", 1)") if "Where(" in str(s) else str(s) for s in mutant.rule.right]
     with pytest.raises(DoesNotFollow):
         follow(HEAD.rule(bare, ""), mutant.uses, REGISTRY)
 
@@ -184,7 +184,9 @@ def test_a_chain_does_not_follow_when_a_layer_is_missing_or_a_mask() -> None:
 def test_without_masks_the_chain_is_wrong() -> None:
     mutant = next(canvases(HEAD, shapes(HEAD, REGISTRY), REGISTRY))
     right = [
-        replace(step, value=step.value.operands[0]) if isinstance(step.value, Call) and step.value.op == "Mul" else step
+        replace(step, value=step.value.operands[1])
+        if isinstance(step.value, Call) and step.value.op == "Where"
+        else step
         for step in mutant.rule.right
     ]
     rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from superopt.ops.registry import Registry
 from superopt.partial.chain import Chain, chains
 from superopt.partial.derivation import Use
-from superopt.partial.families.layout import Layout, arrangements, joined, laid_out, mask
+from superopt.partial.families.layout import Layout, arrangements, cleared, joined, laid_out, mask
 from superopt.partial.program import Mutant, Original, Shape, stated
 from superopt.partial.writing import Writer, listing, product
 
@@ -50,7 +50,7 @@ def _written(original: Original, group: Sequence[Chain], layout: Layout) -> list
     for section in _sections(chain):
         if section.start:
             made = made or mask(writer, layout)
-            value = writer.put(f"Mul({value}, {made})")
+            value = writer.put(cleared(value, made))
         value = _on_canvas(writer, chain, section, value, {})
     _cut(writer, value, group, layout, [c.target for c in group])
     return writer.lines
@@ -102,7 +102,7 @@ def _uses(original: Original, group: Sequence[Chain], layout: Layout) -> Iterato
         if is_last:
             _cut(right, canvas, group, layout, results)
         else:
-            right.put(f"Mul({canvas}, {mask(right, layout)})", "z")
+            right.put(cleared(canvas, mask(right, layout)), "z")
         rule = stated(given, left.lines, right.lines)
         sources = [c.inputs[section.start] for c in group]
         yield Use(rule, {**dict(zip(images, sources, strict=True)), **{n: w for w, n in names.items()}})

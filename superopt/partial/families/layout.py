@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from superopt.partial.program import Shape
-from superopt.partial.writing import Writer
+from superopt.partial.writing import BOOL, Writer
 
 Shelves = tuple[tuple[int, ...], ...]
 """Images by number, shelf by shelf."""
@@ -82,6 +82,25 @@ def joined(writer: Writer, layout: Layout, images: Sequence[str], name: str | No
 
 
 def mask(writer: Writer, layout: Layout) -> str:
-    """Ones where images lie, zeros in the gaps."""
-    ones = [writer.put(f"ConstantOfShape(input={[1, 1, *s]}, value=1)") for s in layout.sizes]
-    return joined(writer, layout, ones)
+    """True where images lie, false in the gaps; put together from parts that are one or the other."""
+    return _masked(writer, layout, range(len(layout.sizes)), ())
+
+
+def _masked(writer: Writer, layout: Layout, images: Sequence[int], lengths: Shape) -> str:
+    """The part of a mask that these images reach, of these lengths on the axes that were cut already."""
+    axis = len(lengths)
+    if axis == len(layout.size):
+        filled = writer.put(f"ConstantOfShape(input={[1, 1, *lengths]}, value={int(bool(images))})")
+        return writer.put(f"Cast({filled}, to={BOOL})")
+    ranges = {k: (layout.places[k][axis], layout.places[k][axis] + layout.sizes[k][axis]) for k in images}
+    edges = sorted({0, layout.size[axis], *(edge for ends in ranges.values() for edge in ends)})
+    parts = [
+        _masked(writer, layout, [k for k, (a, b) in ranges.items() if a <= low and high <= b], (*lengths, high - low))
+        for low, high in pairwise(edges)
+    ]
+    return writer.joined(parts, axis + 2)
+
+
+def cleared(value: str, images: str) -> str:
+    """The canvas with zeros in its gaps. Not by multiplying: a NaN times zero would go on to the next image."""
+    return f"Where({images}, {value}, 0)"
