@@ -18,6 +18,7 @@ from superopt.generate.offers import Offers
 from superopt.generate.proving import Pool, Settled, settle
 from superopt.generate.prune import Pruned, Pruner
 from superopt.generate.recipe import Recipe, Scene
+from superopt.generate.reduce import is_found
 from superopt.generate.respell import respelled
 from superopt.generate.safety import trades_safety
 from superopt.generate.several import joined, side_by_side
@@ -172,11 +173,12 @@ class _Scene:
         return over or counts.pruned.offered >= settings.offered
 
     def _news(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Those that say more than what is known by now and are no bad trade; they are known from then on."""
+        """Those that say more than what is known by now, are found in models and are no bad trade; they are known from
+        then on."""
         for finding in findings:
             if trades_safety(finding.rule, self.registry):
                 self.counts.unsafe += 1
-            elif finding.macro or not self.known.leads(finding.rule):
+            elif is_found(finding.rule, self.registry) and (finding.macro or not self.known.leads(finding.rule)):
                 self.known.add(finding.rule)
                 yield finding
 

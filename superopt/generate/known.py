@@ -59,6 +59,10 @@ class Known:
         """How many were added."""
         return len(self._rules)
 
+    def can_match(self, which: int) -> bool:
+        """Whether the rule that was added after so many others is one that the matcher looks for."""
+        return bool(self._rules.patterns[_name(which)].roots)
+
     def leads(self, rule: Rule, *, steps: int = 1, weights: bool = False, without: int | None = None) -> bool:
         """Whether the rules rewrite its left side into its right side in so many steps; `without` one of them."""
         if without is None:
@@ -105,11 +109,10 @@ class Known:
 
     def _moves(self, piece: Piece) -> Iterator[tuple[str, Piece]]:
         for node in piece.nodes:
-            for pattern in self._rules.starting_at(node):
-                if pattern.rule.name in self._without:
-                    continue
-                for match, made in self._rewriter.matches(pattern, node, piece):
-                    yield pattern.rule.name, self._rewriter.take(piece, match, made).after
+            for match, made in self._rewriter.moves(self._rules, node, piece):
+                name = match.pattern.rule.name
+                if name not in self._without:
+                    yield name, self._rewriter.take(piece, match, made).after
 
 
 def derivation(rule: Rule, known: Known, steps: int) -> tuple[str, ...] | None:

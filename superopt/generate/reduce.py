@@ -16,14 +16,21 @@ def reduced(findings: Sequence[Finding], registry: Registry) -> list[Finding]:
     return [finding for k, finding in enumerate(findings) if k not in needless]
 
 
+def is_found(rule: Rule, registry: Registry) -> bool:
+    """Whether the optimizer's matcher finds a rule in its own left side. It does not where a condition is taken for a
+    number: scenes know sizes, the matcher knows types. Rules whose results share nothing are not looked for at all."""
+    book = Known(registry, [rule])
+    return not book.can_match(0) or book.leads(rule)
+
+
 def needless_rules(rules: Sequence[Rule], kept: Sequence[bool], registry: Registry) -> Iterator[int]:
-    """Numbers of the rules that the others do as well.
+    """Numbers of the rules that the others do as well, and of those that are never found.
 
     A scene finds a law as narrow as its inputs are, a later one may find it wider. The first found are asked about
     first, so of two that say the same the later one stays. Those `kept` stay: macros, where others lead too, uphill.
     """
     book = Known(registry, rules)
     for k, rule in enumerate(rules):
-        if not kept[k] and book.leads(rule, without=k):
+        if not kept[k] and (book.leads(rule, without=k) or not is_found(rule, registry)):
             book.remove(k)
             yield k

@@ -16,6 +16,7 @@ from superopt.rewrite.piece import Piece, rewritten
 from superopt.rewrite.reading import Reader
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.sizes import Sizes
+from superopt.rewrite.skeleton import Bone, Skeletons, skeleton_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Rules:
     def __init__(self, rules: Iterable[Rule], registry: Registry) -> None:
         self.patterns: dict[str, Pattern] = {}
         self._registry = registry
-        self._by_operator: dict[tuple[str, str], list[Pattern]] = {}
+        self._by_skeleton: dict[tuple[str, str], dict[Bone, list[tuple[int, Pattern]]]] = {}
         for rule in rules:
             self.add(rule)
 
@@ -67,13 +68,17 @@ class Rules:
         pattern = self.patterns[rule.name] = compile_pattern(rule, self._registry)
         if pattern.roots:
             call = pattern.anchor.call
-            self._by_operator.setdefault((call.domain, call.op), []).append(pattern)
+            alike = self._by_skeleton.setdefault((call.domain, call.op), {}).setdefault(skeleton_of(pattern), [])
+            alike.append((len(self.patterns), pattern))
 
     def __len__(self) -> int:
         return len(self.patterns)
 
-    def starting_at(self, node: Node) -> list[Pattern]:
-        return self._by_operator.get((node.domain, node.op), [])
+    def starting_at(self, node: Node, skeletons: Skeletons) -> list[Pattern]:
+        """Those whose operators are there, in the order in which they were added."""
+        alike = self._by_skeleton.get((node.domain, node.op), {})
+        found = [entry for bone, entries in alike.items() if skeletons.fits(bone, node) for entry in entries]
+        return [pattern for _, pattern in sorted(found, key=lambda entry: entry[0])]
 
 
 class Rewriter:
@@ -93,6 +98,9 @@ class Rewriter:
         self.emitter = Emitter(registry, self.reader, self.constants, self.sizes, vocabulary)
         self._alone: dict[tuple[str, Node], list[tuple[Match, Mapping[str, Value]]]] = {}
         self._made: dict[tuple[object, ...], Mapping[str, Value] | str] = {}
+        self._skeletons = Skeletons(self.reader, self.constants)
+        self._fitting: dict[Node, list[Pattern]] = {}
+        self._fitting_of: tuple[Rules | None, int] = (None, 0)
 
     def _is_function(self, node: Node) -> bool:
         if (node.domain, node.op) in self.reader.own:
@@ -104,6 +112,16 @@ class Rewriter:
     def runs(self, node: Node) -> bool:
         """Whether a node does work at run time, and is not computed at export."""
         return not self.constants.is_weight(Value(node))
+
+    def moves(self, rules: Rules, node: Node, piece: Piece) -> Iterator[tuple[Match, Mapping[str, Value]]]:
+        """All matches of all rules at a node."""
+        if self._fitting_of != (rules, len(rules)):
+            self._fitting_of, self._fitting = (rules, len(rules)), {}
+        if node not in self._fitting:
+            fitting = rules.starting_at(node, self._skeletons)
+            self._fitting[node] = [p for p in fitting if len(p.roots) > 1 or self.matches(p, node, piece)]
+        for pattern in self._fitting[node]:
+            yield from self.matches(pattern, node, piece)
 
     def matches(self, pattern: Pattern, node: Node, piece: Piece) -> list[tuple[Match, Mapping[str, Value]]]:
         """Matches that can be emitted, with what takes the place of their results.

@@ -220,7 +220,6 @@ class _Search:
 
     def _moves(self, current: Candidate) -> Iterator[tuple[Match, Mapping[str, Value]]]:
         for node in current.piece.nodes:
-            for pattern in self.rules.starting_at(node):
-                for match, made in self.rewriter.matches(pattern, node, current.piece):
-                    if not current.fresh or not current.fresh.isdisjoint(match.nodes):
-                        yield match, made
+            for match, made in self.rewriter.moves(self.rules, node, current.piece):
+                if not current.fresh or not current.fresh.isdisjoint(match.nodes):
+                    yield match, made

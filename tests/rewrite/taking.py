@@ -44,12 +44,7 @@ class Opened:
 
     def matches(self, piece: Piece, rules: Rules = RULES) -> list[Found]:
         """Every match that can be emitted."""
-        return [
-            found
-            for node in piece.nodes
-            for pattern in rules.starting_at(node)
-            for found in self.rewriter.matches(pattern, node, piece)
-        ]
+        return [found for node in piece.nodes for found in self.rewriter.moves(rules, node, piece)]
 
     def take(self, piece: Piece, found: Found) -> Piece:
         return self.rewriter.take(piece, *found, piece.names).after
