@@ -142,6 +142,7 @@ def _provenance(recipe: Recipe, arguments: argparse.Namespace, counts: Iterable[
         "graphs covered, with several": round(sum(c.covered_several for c in counts)),
         "graphs evaluated": sum(c.graphs for c in counts),
         "equal pairs": sum(c.equal for c in counts),
+        "about weights alone": sum(c.free for c in counts),
         "offered": sum(c.pruned.offered for c in counts),
         "renamed": sum(c.pruned.renamed for c in counts),
         "instances": sum(c.pruned.instances for c in counts),

@@ -40,6 +40,8 @@ class Live:
             return
         now = time.monotonic() - self._started
         text = f"{stage.stage}{': ' if stage.detail else ''}{stage.detail}"
+        if stage.speedup is not None:
+            text += f" (best so far {stage.speedup:.2f}×, {stage.basis})"
         if self._status is not None:
             self._status.update(f"{escape(text)} [dim]{now:.0f} s[/dim]")
         elif stage.stage != self._stage or now - self._announced >= PLAIN_EVERY:

@@ -24,6 +24,7 @@ from superopt.generate.safety import trades_safety
 from superopt.generate.several import joined, side_by_side
 from superopt.generate.stage import Stage
 from superopt.generate.term import Pair
+from superopt.generate.worth import runs
 from superopt.generate.writing import Finding
 from superopt.ops.registry import Registry
 from superopt.rewrite.rule import Rule
@@ -46,6 +47,8 @@ class Counts:
     """Graphs with several results, which are equal if each result is."""
     values: int = 0
     equal: int = 0
+    free: int = 0
+    """Of those: about weights alone, which nothing is gained by."""
     pruned: Pruned = field(default_factory=Pruned)
     asked: int = 0
     """Rules that the prover had to work on: those that numbers refute cost nothing."""
@@ -132,7 +135,10 @@ class _Scene:
         self.counts.covered_several = side_by_side(enumeration.level_counts, self.stage.scene.max_ops)
         self.counts.values, self.counts.equal = progress.values, progress.candidates
         self.counts.enumerating = time.monotonic() - started
-        return pairs + list(joined(pairs, self.stage.scene))
+        found = pairs + list(joined(pairs, self.stage.scene))
+        running = [pair for pair in found if runs(pair, self.stage.scene)]
+        self.counts.free = len(found) - len(running)
+        return running
 
     def proved(self, pairs: Iterable[Pair]) -> Iterator[Finding]:
         started = time.monotonic()

@@ -24,6 +24,11 @@ def cost(terms: Iterable[Term], scene: Scene) -> int:
     return sum(HEAVY_COST if any(part in call.op for part in HEAVY) else 1 for call in calls)
 
 
+def runs(pair: Pair, scene: Scene) -> bool:
+    """Whether it is about anything that runs. Laws about weights alone save nothing, and there are many."""
+    return any(leaf not in scene.weights for leaf in leaves(*pair.left, *pair.right))
+
+
 def written(terms: Iterable[Term]) -> int:
     """Operators of a graph as it is written out, where each is repeated for each of its readers."""
     roots = dict.fromkeys(t.operator for t in terms if isinstance(t, Node))

@@ -277,6 +277,8 @@ class Matcher:
 
     def _compare(self, tensor: Tensor, node: Node, output: int) -> None:
         """Every value on the way must have the shape that the rule gives it, or constants are larger than it says."""
+        if output >= len(node.outputs):
+            raise Conflict(f"{node.kind} has fewer results here than in the rule")
         shape = self.sizes.shape(Value(node, output))
         if shape is None or len(shape) != tensor.rank:
             raise Conflict(f"a result of {node.kind} has another rank than the rule gives it")

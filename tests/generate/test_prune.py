@@ -13,7 +13,7 @@ from superopt.generate.hill import Walker
 from superopt.generate.prune import Pruner
 from superopt.generate.sameness import abstracted, canonical, inside, pattern_key
 from superopt.generate.term import Pair, show
-from superopt.generate.worth import cost, order
+from superopt.generate.worth import cost, order, runs
 from tests.generate.scenes import MATRICES, REGISTRY, pair, term
 
 pytestmark = pytest.mark.unit
@@ -50,6 +50,18 @@ def all_true(made: Pruner) -> list[Pair]:
             if made.accept(each):
                 found.append(each)
     return found
+
+
+@pytest.mark.parametrize(
+    ("law", "about"),
+    [
+        ("Add(w, w) = Add(w, v)", False),
+        ("MatMul(x, Add(w, v)) = MatMul(x, v)", True),
+        ("Relu(x) = Relu(Relu(x))", True),
+    ],
+)
+def test_laws_about_weights_alone_are_not_about_what_runs(law: str, about: bool) -> None:
+    assert runs(pair(law), MATRICES) == about
 
 
 # canonical

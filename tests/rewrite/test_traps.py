@@ -202,3 +202,19 @@ def test_a_block_that_stands_twice_takes_as_many_axes_each_time(shape: tuple[int
     dims, out = ", ".join(map(str, shape)), ", ".join("abcd"[: len(shape)])
     data = model(f"g (float[{dims}] x) => (float[{out}] y) {{ n = Neg(x) m = Neg(n) y = Relu(m) }}")
     assert bool(every_way(data, {"x": numbers(*shape)}, Rules([rule], REGISTRY))) == fires
+
+
+def test_a_result_that_the_node_does_not_have_is_no_match() -> None:
+    """SkipLayerNormalization may leave out all results but the first; a rule may want the sum as well."""
+    (rule,) = parse_rules(
+        "rule sum\n  given x: [m, k, n]  z: [m, k, n]  g: [n]\n"
+        "  y, mean, inverse, t = com.microsoft::SkipLayerNormalization(x, z, g)\n"
+        "  =>\n  t = Add(x, z)\n  y, mean, inverse = LayerNormalization(t, g, epsilon=1e-12)"
+    )
+    data = model(
+        "g (float[2, 3, 4] x, float[2, 3, 4] z) => (float[a, b, c] y)"
+        " { y = com.microsoft.SkipLayerNormalization(x, z, g) }",
+        g=numbers(4),
+    )  # fmt: skip
+    start = opened(data)
+    assert not start.matches(start.piece, Rules([rule], REGISTRY))
