@@ -6,19 +6,21 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from superopt.generate.recipe import Scene
 from superopt.generate.term import Node, Pair, Term, leaves, operators, size, subterms
-from superopt.generate.worth import cost
+from superopt.generate.worth import cost, is_detour
 from superopt.rewrite.expression import names_in
 from superopt.rewrite.rule import Block, Rule, Step
 
 
 def directions(pair: Pair, scene: Scene) -> Iterator[Pair]:
     """The ways in which it may be used: the pattern reads every input, and what takes its place costs less when it
-    runs, or as much without more work on weights."""
+    runs, or as much without more work on weights, or is a detour that may be worth it."""
     for left, right in ((pair.right, pair.left), (pair.left, pair.right)):
         bound = set(leaves(*left))
         usable = all(isinstance(t, Node) for t in left) and set(leaves(*right)) <= bound
         before, after = ((cost(side, scene), size(*side)) for side in (left, right))
-        if usable and (after[0] < before[0] or (after[0] == before[0] and after[1] <= before[1])):
+        if usable and (
+            after[0] < before[0] or (after[0] == before[0] and after[1] <= before[1]) or is_detour(left, right, scene)
+        ):
             yield Pair(left, right)
 
 

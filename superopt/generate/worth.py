@@ -11,6 +11,8 @@ from superopt.generate.term import Node, Pair, Term, leaves, operators, show
 HEAVY = ("Conv", "MatMul", "Gemm", "Attention", "Einsum")
 """Parts of the names of operators that multiply matrices."""
 HEAVY_COST = 10
+ASIDE, INSTEAD = 1, 2
+"""How many light operators more a detour may have: beside the same heavy ones, and where the heavy ones are others."""
 
 
 def at_run_time(terms: Iterable[Term], scene: Scene) -> list[int]:
@@ -20,8 +22,22 @@ def at_run_time(terms: Iterable[Term], scene: Scene) -> list[int]:
 
 def cost(terms: Iterable[Term], scene: Scene) -> int:
     """Operators at run time, those that multiply matrices counted tenfold."""
-    calls = [scene.templates[t].call for t in at_run_time(terms, scene)]
-    return sum(HEAVY_COST if any(part in call.op for part in HEAVY) else 1 for call in calls)
+    heavy, light = _running(terms, scene)
+    return HEAVY_COST * len(heavy) + light
+
+
+def is_detour(left: Iterable[Term], right: Iterable[Term], scene: Scene) -> bool:
+    """Whether the right side multiplies as many matrices with little more around them, such as a bias that stands
+    beside its Conv: a neighbour may take that up. Where the products are by another operator only the clock knows."""
+    (before, light_before), (after, light_after) = _running(left, scene), _running(right, scene)
+    return 0 < len(after) <= len(before) and light_after - light_before <= (ASIDE if after == before else INSTEAD)
+
+
+def _running(terms: Iterable[Term], scene: Scene) -> tuple[list[str], int]:
+    """The operators at run time that multiply matrices, and how many others there are."""
+    names = [scene.templates[t].call.op for t in at_run_time(terms, scene)]
+    heavy = sorted(name for name in names if any(part in name for part in HEAVY))
+    return heavy, len(names) - len(heavy)
 
 
 def runs(pair: Pair, scene: Scene) -> bool:

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from superopt.generate.candidate import directions
 from superopt.generate.fitting import Shapes
 from superopt.generate.hill import Walker
 from superopt.generate.prune import Pruner
@@ -62,6 +63,19 @@ def all_true(made: Pruner) -> list[Pair]:
 )
 def test_laws_about_weights_alone_are_not_about_what_runs(law: str, about: bool) -> None:
     assert runs(pair(law), MATRICES) == about
+
+
+@pytest.mark.parametrize(
+    ("law", "ways"),
+    [
+        ("Add(MatMul(x, w), MatMul(x, v)) = MatMul(x, Add(w, v))", 1),  # another product is no detour
+        ("Relu(MatMul(x, w)) = MatMul(x, w)", 2),  # one light operator beside the product
+        ("Relu(Relu(MatMul(x, w))) = MatMul(x, w)", 1),
+        ("Relu(Relu(x)) = Relu(x)", 1),  # without a product there is nothing to be gained on the way
+    ],
+)
+def test_a_law_is_used_uphill_where_it_sets_something_free(law: str, ways: int) -> None:
+    assert len(list(directions(pair(law), MATRICES))) == ways
 
 
 # canonical
