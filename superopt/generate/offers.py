@@ -23,7 +23,7 @@ class Offers:
         self._abstraction = Abstraction(stage)
         self._together = together
         self._given = stage.scene
-        self._left = sorted(pairs, key=rank, reverse=True)
+        self._left = sorted(pairs, key=lambda pair: rank(pair, stage.scene), reverse=True)
         self._originals: dict[Pair, list[Pair]] = {}
 
     def __len__(self) -> int:

@@ -56,9 +56,10 @@ def _written(term: Term) -> int:
     return written((term,))
 
 
-def order(pair: Pair, scene: Scene) -> tuple[int, int, int, int, str]:
-    """The smallest first: by operators of the larger side, then of both sides, written out; then the most general,
-    which has the most leaves; then, of laws that differ in what are weights, those about what runs; then by text.
+def order(pair: Pair, scene: Scene) -> tuple[int, int, int, int, int, str]:
+    """The smallest first: by operators of the larger side; then those with one side that costs less; then by operators
+    of both sides, written out; then the most general, which has the most leaves; then, of laws that differ in what are
+    weights, those about what runs; then by text.
 
     By the larger side, because a law such as x + (y − z) = (x + y) − z is what larger sides that cancel follow from.
     Written out, a pair has as many operators as one that follows from it by taking two leaves for one: Relu(x) +
@@ -66,10 +67,11 @@ def order(pair: Pair, scene: Scene) -> tuple[int, int, int, int, str]:
     """
     running = sum(len(at_run_time(side, scene)) for side in (pair.left, pair.right))
     text = " = ".join(", ".join(show(t, scene.templates) for t in side) for side in (pair.left, pair.right))
-    return (*rank(pair), -running, text)
+    return (*rank(pair, scene), -running, text)
 
 
-def rank(pair: Pair) -> tuple[int, int, int]:
+def rank(pair: Pair, scene: Scene) -> tuple[int, int, int, int]:
     """The part of the order that tells apart what may follow from what."""
     sides = written(pair.left), written(pair.right)
-    return max(sides), sum(sides), -len(leaves(*pair.left, *pair.right))
+    level = int(cost(pair.left, scene) == cost(pair.right, scene))
+    return max(sides), level, sum(sides), -len(leaves(*pair.left, *pair.right))
