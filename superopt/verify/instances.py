@@ -18,6 +18,8 @@ from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
 
 TRIES_FOR_EACH = 25
+TRIES_OF_ONE_KIND = 24
+"""After so many that all fail alike, as the smallest sizes do: no sizes are legal for that number of axes."""
 MOST_ELEMENTS = 1 << 18
 
 
@@ -65,6 +67,19 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return rng.standard_normal(shape) * 2
 
 
+class Smallest(Numbers):
+    """Unknowns as small as they can be."""
+
+    def positive(self, name: str) -> int:
+        return 1
+
+    def natural(self, name: str) -> int:
+        return 0
+
+    def choose(self, count: int) -> int:
+        return 0
+
+
 @dataclass(frozen=True)
 class Instance:
     """A rule whose left side is legal for these numbers."""
@@ -95,16 +110,33 @@ def instances(
     `poisoned` names an input that gets a NaN in one place.
     """
     for ranks in block_ranks(rule):
-        found = 0
+        found, reasons = 0, set[str]()
         for attempt in range(wanted * TRIES_FOR_EACH):
             seeds = [seed, attempt, *ranks.values()]
             try:
                 yield _instance(rule, registry, ranks, seeds, poisoned)
-            except (Skip, Impossible, Unsupported, Illegal, NotCovered):
+            except (Skip, Impossible, Unsupported, Illegal, NotCovered) as error:
+                reasons.add(str(error) if isinstance(error, Illegal) else "")
+                hopeless = not found and attempt + 1 == TRIES_OF_ONE_KIND and len(reasons) == 1
+                if hopeless and _why_not(rule, registry, ranks) in reasons:
+                    break
                 continue
             found += 1
             if found == wanted:
                 break
+
+
+def _why_not(rule: Rule, registry: Registry, ranks: Mapping[str, int]) -> str | None:
+    """What makes the left side illegal even at the smallest sizes: with the number of axes, most likely."""
+    program = Program(rule, registry, Smallest(np.random.default_rng(0), {}, {}))
+    try:
+        program.start(ranks)
+        program.run(rule.left)
+    except Illegal as error:
+        return str(error)
+    except (Impossible, Unsupported, NotCovered):
+        return None
+    return None
 
 
 def _instance(
