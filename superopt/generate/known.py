@@ -59,9 +59,10 @@ class Known:
         """How many were added."""
         return len(self._rules)
 
-    def can_match(self, which: int) -> bool:
-        """Whether the rule that was added after so many others is one that the matcher looks for."""
-        return bool(self._rules.patterns[_name(which)].roots)
+    def ever_leads(self, rule: Rule) -> bool:
+        """Whether one step leads from its left side to its right side at some sizes at least."""
+        self._fresh()
+        return any(self._reached(s, 1) is not None for s in situations(rule, self._rewriter, wanted=DRAWS))
 
     def leads(self, rule: Rule, *, steps: int = 1, weights: bool = False, without: int | None = None) -> bool:
         """Whether the rules rewrite its left side into its right side in so many steps; `without` one of them."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from superopt.generate.known import Known
 from superopt.generate.writing import Finding
 from superopt.ops.registry import Registry
+from superopt.rewrite.pattern import compile_pattern
 from superopt.rewrite.rule import Rule
 
 
@@ -17,10 +18,9 @@ def reduced(findings: Sequence[Finding], registry: Registry) -> list[Finding]:
 
 
 def is_found(rule: Rule, registry: Registry) -> bool:
-    """Whether the optimizer's matcher finds a rule in its own left side. It does not where a condition is taken for a
-    number: scenes know sizes, the matcher knows types. Rules whose results share nothing are not looked for at all."""
-    book = Known(registry, [rule])
-    return not book.can_match(0) or book.leads(rule)
+    """Whether the optimizer's matcher ever finds a rule in its own left side. It does not where a condition is taken
+    for a number: scenes know sizes, the matcher knows types. Rules whose results share nothing are never looked for."""
+    return not compile_pattern(rule, registry).roots or Known(registry, [rule]).ever_leads(rule)
 
 
 def needless_rules(rules: Sequence[Rule], kept: Sequence[bool], registry: Registry) -> Iterator[int]:
