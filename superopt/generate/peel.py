@@ -212,6 +212,8 @@ class _Peeler:
 
     def _met_first(self, keys: Array) -> Array:
         """Where the keys are those of known values in the first world."""
+        if not len(self.known_first):
+            return np.zeros(0, np.intp)
         places = np.searchsorted(self.known_first, keys)
         inside = np.minimum(places, len(self.known_first) - 1)
         return np.flatnonzero(self.known_first[inside] == keys)

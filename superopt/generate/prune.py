@@ -63,7 +63,7 @@ class Pruned:
 @dataclass(frozen=True, eq=False)
 class _Candidate:
     pair: Pair
-    order: tuple[int, int, int, int, int, str]
+    order: tuple[int, int, int, int, int, int, str]
     key: Key
     general: tuple[Key, ...]
     """Keys of pairs of which this is an instance."""
@@ -145,7 +145,7 @@ class Pruner:
         keys = dict.fromkeys(c.key for c in self._proposed.values())
         pairs = dict.fromkeys(self._proposed)
         for k, candidate in enumerate(self._waiting):
-            if len(chosen) == count or (chosen and candidate.order[:4] != self._proposed[chosen[0]].order[:4]):
+            if len(chosen) == count or (chosen and candidate.order[:5] != self._proposed[chosen[0]].order[:5]):
                 left += self._waiting[k:]
                 break
             if self._held_back(candidate, keys, pairs):

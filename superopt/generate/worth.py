@@ -56,10 +56,10 @@ def _written(term: Term) -> int:
     return written((term,))
 
 
-def order(pair: Pair, scene: Scene) -> tuple[int, int, int, int, int, str]:
-    """The smallest first: by operators of the larger side; then those with one side that costs less; then by operators
-    of both sides, written out; then the most general, which has the most leaves; then, of laws that differ in what are
-    weights, those about what runs; then by text.
+def order(pair: Pair, scene: Scene) -> tuple[int, int, int, int, int, int, str]:
+    """Spellings of a scene's targets first, then the smallest: by operators of the larger side; then those with one side
+    that costs less; then by operators of both sides, written out; then the most general, which has the most leaves;
+    then, of laws that differ in what are weights, those about what runs; then by text.
 
     By the larger side, because a law such as x + (y − z) = (x + y) − z is what larger sides that cancel follow from.
     Written out, a pair has as many operators as one that follows from it by taking two leaves for one: Relu(x) +
@@ -70,8 +70,14 @@ def order(pair: Pair, scene: Scene) -> tuple[int, int, int, int, int, str]:
     return (*rank(pair, scene), -running, text)
 
 
-def rank(pair: Pair, scene: Scene) -> tuple[int, int, int, int]:
+def _is_target(term: Term, scene: Scene) -> bool:
+    """Whether it is a target of inputs: that of x/2 has spellings as well, which follow."""
+    return isinstance(term, Node) and term.template in scene.goals and all(isinstance(o, str) for o in term.operands)
+
+
+def rank(pair: Pair, scene: Scene) -> tuple[int, int, int, int, int]:
     """The part of the order that tells apart what may follow from what."""
     sides = written(pair.left), written(pair.right)
+    aside = not any(_is_target(t, scene) for t in (*pair.left, *pair.right))
     level = int(cost(pair.left, scene) == cost(pair.right, scene))
-    return max(sides), level, sum(sides), -len(leaves(*pair.left, *pair.right))
+    return int(aside), max(sides), level, sum(sides), -len(leaves(*pair.left, *pair.right))
