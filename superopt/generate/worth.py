@@ -57,7 +57,7 @@ def _written(term: Term) -> int:
 
 
 def order(pair: Pair, scene: Scene) -> tuple[int, int, int, int, int, int, str]:
-    """Spellings of a scene's targets first, then the smallest: by operators of the larger side; then those with one side
+    """Spellings of a scene's targets first, then the smallest: by operators of the larger side; then those with a side
     that costs less; then by operators of both sides, written out; then the most general, which has the most leaves;
     then, of laws that differ in what are weights, those about what runs; then by text.
 
