@@ -14,7 +14,7 @@ from superopt.rewrite.ruleset import state
 from superopt.rewrite.weights import CannotCombine
 from superopt.runtime.library import errors
 from tests.rewrite.instances import Instance, instances
-from tests.rewrite.taking import REGISTRY, SHIPPED, checked, difference, opened, rules, run
+from tests.rewrite.taking import GENERATED, REGISTRY, SAMPLED, checked, difference, opened, rules, run
 from tests.rewrite.writer import EXPORTED, PLAIN, Spelling
 
 pytestmark = pytest.mark.ort
@@ -37,7 +37,7 @@ WITHOUT_KERNEL = {"bias-add", "group-norm-silu"}
 UNKNOWN_TO_ONNX = ("No Op registered for SimplifiedLayerNormalization",)
 """An operator of onnxruntime in ONNX's own domain."""
 
-PROVED = [rule for rule in SHIPPED if state(rule, REGISTRY) == "proved"]
+PROVED = [rule for rule in SAMPLED if state(rule, REGISTRY) == "proved"]
 
 
 def fired(rule: Rule, instance: Instance) -> list[bytes]:
@@ -84,6 +84,16 @@ def tried(rule: Rule, opset: int, spelling: Spelling, seed: int, *, every: bool)
 
 @pytest.mark.parametrize("rule", PROVED, ids=lambda rule: rule.name)
 def test_a_rule_is_found_in_its_own_pattern(rule: Rule) -> None:
+    check(rule)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("rule", GENERATED, ids=lambda rule: rule.name)
+def test_a_generated_rule_is_found_in_its_own_pattern(rule: Rule) -> None:
+    check(rule)
+
+
+def check(rule: Rule) -> None:
     led = ran = 0
     for seed, (opset, every) in enumerate([*((o, False) for o in OPSETS), *((o, True) for o in OPSETS)]):
         found, run_there = tried(rule, opset, PLAIN, seed, every=every)

@@ -92,14 +92,10 @@ def stroll(start: Piece, rewriter: Rewriter, rng: np.random.Generator, length: i
         piece = steps[-1].after if steps else start
         found: dict[str, tuple[Match, Mapping[str, Value]]] = {}
         for node in piece.nodes:
-            for pattern in STEPS.starting_at(node):
-                for match, made in rewriter.matches(pattern, node, piece):
-                    words = (
-                        pattern.rule.name,
-                        match.results,
-                        {k: piece.called.get(v) for k, v in match.inputs.items()},
-                    )
-                    found.setdefault(str(words), (match, made))
+            for match, made in rewriter.moves(STEPS, node, piece):
+                inputs = {k: piece.called.get(v) for k, v in match.inputs.items()}
+                words = (match.pattern.rule.name, match.results, inputs)
+                found.setdefault(str(words), (match, made))
         if not found:
             break
         steps.append(rewriter.take(piece, *list(found.values())[int(rng.integers(len(found)))]))
