@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
 from server.problems import Problem
 from server.service import Service
@@ -18,21 +19,21 @@ _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 _bearer = HTTPBearer(auto_error=False, description="made with `superopt token create`; not needed on loopback")
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     return request.app.state.service
 
 
 Served = Annotated[Service, Depends(service_of)]
 
 
-def tenant_of(
+async def tenant_of(
     request: Request, served: Served, given: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 ) -> str:
-    """Whose request it is. Runs in a thread: it asks the database."""
+    """Whose request it is."""
     if not served.settings.needs_token:
         _refuse_pages(request)
         return LOCAL
-    tenant = None if given is None else served.tokens.tenant_of(given.credentials)
+    tenant = None if given is None else await run_in_threadpool(served.tokens.tenant_of, given.credentials)
     if tenant is None:
         detail = "a bearer token is needed" if given is None else "the bearer token is not valid"
         raise Problem(401, detail, headers={"WWW-Authenticate": 'Bearer realm="superopt"'})

@@ -17,18 +17,22 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from server.children import end_with_parent
 from server.headers import Around
 from server.logs import set_up_logs
 from server.problems import MEDIA_TYPE, Problem
-from server.routes import catalog, health, jobs, optimize, results
+from server.routes import catalog, health, jobs, optimize, page, results
 from server.service import Service, open_service
 from server.settings import Settings, read_settings
+from server.threads import uploading
 from server.uploads import is_read
 from server.waiting import Waiting
+from superopt.runtime.heap import map_large_blocks, share_one_heap
 from superopt.version import __version__
 
+ROUTES = (optimize, jobs, results, catalog, health, page)
 GRACE_SECONDS = 5
 BACKLOG = 2048
 log = logging.getLogger("superopt.api")
@@ -44,6 +48,7 @@ def make_app(service: Service) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         app.state.waiting = Waiting(service.database)
+        app.state.uploading = uploading()
         yield
         app.state.waiting.close()
         service.database.close()
@@ -58,7 +63,7 @@ def make_app(service: Service) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.service = service
-    for module in (optimize, jobs, results, catalog, health):
+    for module in ROUTES:
         app.include_router(module.router)
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(HTTPException, _http)
@@ -83,9 +88,18 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     """What the framework refuses: no such path, no such method."""
     assert isinstance(error, HTTPException)
     headers: Mapping[str, str] = error.headers or {}
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers = {**headers, "Allow": ", ".join(_methods(request))}
     return await _answer(
         request, Problem(error.status_code, HTTPStatus(error.status_code).description, headers=headers)
     )
+
+
+def _methods(request: Request) -> list[str]:
+    """All that this path knows: the framework names those of one route."""
+    routes = [route for module in ROUTES for route in module.router.routes if isinstance(route, Route)]
+    fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in fitting for method in route.methods or ()})
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
@@ -130,6 +144,8 @@ class Server(uvicorn.Server):
 def main() -> None:
     descriptor, parent = map(int, sys.argv[1:])
     end_with_parent(parent)
+    map_large_blocks()
+    share_one_heap()
     settings = read_settings()
     set_up_logs(settings.log_level)
     Server(settings).run(sockets=[socket.socket(fileno=descriptor)])

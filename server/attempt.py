@@ -21,9 +21,9 @@ from server.claims import Claim, Claims, Outcome
 from server.leftovers import MARK, kill_marked
 from server.outcome import problem_of, summary_of
 from server.protocol import TOLD, Delivery, Refusal, Work
-from server.records import MODEL, REPORT, File
+from server.records import GRAPHS, MODEL, REPORT, File
 from server.spool import hashed
-from server.stages import progress
+from server.stages import Reached
 from superopt.engine.job import Stage
 
 POLL_SECONDS = 0.2
@@ -68,7 +68,8 @@ class Attempt:
     _stage: str = "starting"
     _since: float = field(default_factory=time.monotonic)
     _told: float = 0.0
-    _progress: float = 0.0
+    _reached: Reached = field(default_factory=Reached)
+    _is_news: bool = False
 
     def run(self) -> None:
         """Work until the job has ended in the database, or raise `Stopped` or `Died`."""
@@ -98,8 +99,7 @@ class Attempt:
         for file in self.claim.files:
             target = folder / UPLOAD / file.name
             target.parent.mkdir(parents=True, exist_ok=True)
-            self.bench.blobs.fetch(file.digest, target)
-            self._look()
+            self.bench.blobs.fetch(file.digest, target, self._look)
 
     def _follow(self, folder: Path) -> Delivery | Refusal:
         size = sum(f.size for f in self.claim.files)
@@ -119,7 +119,7 @@ class Attempt:
                     child.stdin.close()
                 except BrokenPipeError:
                     raise Died(_last_words(folder)) from None
-                for line in _lines(child, lambda: self._look(until)):
+                for line in _lines(child, lambda: self._watch(until)):
                     told = TOLD.validate_json(line)
                     if not isinstance(told, Stage):
                         return told
@@ -128,26 +128,34 @@ class Attempt:
                 stop(child, STOP_SECONDS)
         raise Died(_last_words(folder))
 
-    def _look(self, until: float | None = None) -> None:
+    def _look(self) -> None:
         if self.is_lost() or self.must_stop():
             raise Stopped
-        if until is not None and time.monotonic() > until:
+
+    def _watch(self, until: float) -> None:
+        self._look()
+        self._pass_on()
+        if time.monotonic() > until:
             raise Died("the process did not keep to its own limit on time")
 
     def _tell(self, stage: Stage) -> None:
+        if stage.stage != self._stage:
+            self._count(time.monotonic())
+            self._stage, self._told = stage.stage, 0.0
+        self._reached, self._is_news = self._reached.after(stage), True
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """What is new: a stage at once, what happens in it now and then."""
         now = time.monotonic()
-        changed = stage.stage != self._stage
-        if changed:
-            self._count(now)
-            self._stage = stage.stage
-        self._progress = progress(stage.stage, stage.detail, self._progress)
-        if changed or now - self._told >= TELL_SECONDS:
-            self._told = now
-            try:
-                if not self.bench.claims.tell(self.claim, stage.stage, stage.detail, self._progress):
-                    raise Stopped
-            except SQLAlchemyError as error:  # the work is worth more than the news of it
-                log.warning("progress could not be told: %s", type(error).__name__)
+        if not self._is_news or now - self._told < TELL_SECONDS:
+            return
+        self._told, self._is_news = now, False
+        try:
+            if not self.bench.claims.tell(self.claim, self._reached):
+                raise Stopped
+        except SQLAlchemyError as error:  # the work is worth more than the news of it
+            log.warning("progress could not be told: %s", type(error).__name__)
 
     def _insist(self, call: Callable[[], T]) -> T:
         """What was worked for is not lost to a database that is away for a moment; only with the claim."""
@@ -167,14 +175,13 @@ class Attempt:
         self._count(time.monotonic())
         report, summary = summary_of(delivery)
         (folder / REPORT).write_text(_scrubbed(report, folder), encoding="utf-8")
-        files = [self._keep(REPORT, folder / REPORT)]
+        files = [self._keep(name, folder / name) for name in (REPORT, GRAPHS) if (folder / name).exists()]
         for name in (MODEL, *delivery.data_files):
             files.append(self._keep(name, folder / OUT / name))
-            self._look()
         return Outcome(tuple(files), _without(summary, folder), delivery.stopped is None, self._stages)
 
     def _keep(self, name: str, path: Path) -> File:
-        file = hashed(path)
+        file = hashed(path, self._look)
         self._insist(lambda: self.bench.blobs.keep(file))
         return File(name, file.digest, file.size)
 

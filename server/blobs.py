@@ -7,6 +7,7 @@ waits for that to end, and then writes it again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from sqlalchemy import delete, select
@@ -31,8 +32,8 @@ class Blobs:
             connection.execute(row.on_conflict_do_update(index_elements=["digest"], set_={"touched": now}))
         self.store.put(file)
 
-    def fetch(self, digest: str, target: Path) -> None:
-        fetch(self.store, digest, target)
+    def fetch(self, digest: str, target: Path, look: Callable[[], None] = lambda: None) -> None:
+        fetch(self.store, digest, target, look)
 
     def collect(self, grace: float = GRACE) -> int:
         """Give up every file that neither a job nor a result refers to."""

@@ -6,6 +6,7 @@ finds that its number is no longer the latest, and nothing of what it did counts
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Executable, func, select, update
 
 from server import events, results
-from server.database import Database
+from server.database import Database, storable
 from server.records import File, Job, files_of_job, job_by_id, own_key, result_key
+from server.stages import Reached
 from server.tables import jobs, tenants
-from server.tallies import RATIOS, SECONDS, add, observe, worked
+from server.tallies import RATIOS, SECONDS, Tally
+
+STARTING = "starting"
+"""The stage of a job that was claimed and of which nothing was heard since."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Claims:
                     continue
                 mine = update(jobs).where(jobs.c.id == job.id, jobs.c.state == "queued").values(
                     state="running", worker=worker, lease=now + self._lease, started=now, fence=jobs.c.fence + 1,
-                    attempts=jobs.c.attempts + 1, stage="starting", detail="", progress=0.0, speedup=None,
+                    attempts=jobs.c.attempts + 1, stage=STARTING, detail="", progress=0.0, speedup=None, basis=None,
                 )  # fmt: skip
                 if not connection.execute(mine).rowcount:
                     continue  # another worker was faster
@@ -82,14 +87,20 @@ class Claims:
             query = select(jobs.c.id).where(*_held(claim))
             return connection.execute(query).one_or_none() is not None
 
+    def has_begun(self, claim: Claim) -> bool:
+        """Whether somebody has told of work on it; or will not, because the claim no longer counts."""
+        with self._database.read() as connection:
+            stage = connection.execute(select(jobs.c.stage).where(*_held(claim))).scalar_one_or_none()
+            return stage != STARTING
+
     def renew(self, claim: Claim) -> bool:
         with self._database.write() as connection:
             until = self._database.now(connection) + self._lease
             return connection.execute(update(jobs).where(*_held(claim)).values(lease=until)).rowcount == 1
 
-    def tell(self, claim: Claim, stage: str, detail: str, progress: float) -> bool:
+    def tell(self, claim: Claim, reached: Reached) -> bool:
         """How far the work has come."""
-        values = {"stage": stage[:80], "detail": detail[:500], "progress": progress}
+        values = {k: storable(v) if isinstance(v, str) else v for k, v in dataclasses.asdict(reached).items()}
         with self._database.write() as connection:
             if not connection.execute(update(jobs).where(*_held(claim)).values(**values)).rowcount:
                 return False
@@ -106,21 +117,21 @@ class Claims:
             now = self._database.now(connection)
             first = results.record(self._database, connection, key, outcome.files, outcome.summary, now)
             told = results.summary(connection, key)
-            values = {"result": key, "cached": not first, "progress": 1.0, "speedup": told["speedup"]}
-            self._end(connection, claim, "done", now, values)
-            seconds = now - (claim.job.started or now)
-            observe(self._database, connection, "job_seconds", seconds, SECONDS)
+            values = {"result": key, "cached": not first, "progress": 1.0, **results.gained(told)}
+            tally = Tally()
+            tally.observe("job_seconds", now - (claim.job.started or now), SECONDS)
             for stage, spent in outcome.stages.items():
-                observe(self._database, connection, "stage_seconds", spent, SECONDS, stage=stage)
+                tally.observe("stage_seconds", spent, SECONDS, stage=stage)
             if first:
-                observe(self._database, connection, "speedup", told["speedup"] or 1.0, RATIOS)
+                tally.observe("speedup", told["speedup"] or 1.0, RATIOS)
+            self._end(connection, claim, "done", now, values, tally)
             return True
 
     def fail(self, claim: Claim, problem: Mapping[str, Any]) -> bool:
         with self._database.write() as connection:
             if not self._lock(connection, claim):
                 return False
-            self._end(connection, claim, "failed", self._database.now(connection), {"error": dict(problem)})
+            self._end(connection, claim, "failed", self._database.now(connection), {"error": dict(problem)}, Tally())
             return True
 
     def release(self, claim: Claim) -> bool:
@@ -129,7 +140,11 @@ class Claims:
             values = {"state": "queued", "lease": None, "worker": None, "stage": "", "attempts": jobs.c.attempts - 1}
             if not connection.execute(update(jobs).where(*_held(claim)).values(**values)).rowcount:
                 return False
-            events.append(connection, claim.job.id, self._database.now(connection), "state", {"state": "queued"})
+            now = self._database.now(connection)
+            events.append(connection, claim.job.id, now, "state", {"state": "queued"})
+            tally = Tally()
+            tally.worked(claim.job, now)
+            tally.write(self._database, connection)
             return True
 
     def abandon(self, claim: Claim) -> None:
@@ -167,9 +182,12 @@ class Claims:
             if not connection.execute(update(jobs).where(*lost).values(**values)).rowcount:
                 return False
             events.append(connection, id, now, "state", {"state": values["state"]})
-            add(self._database, connection, "workers_lost")
+            tally = Tally()
+            tally.add("workers_lost")
+            tally.worked(job, now)
             if values["state"] == "failed":
-                add(self._database, connection, "jobs", state="failed")
+                tally.add("jobs", state="failed")
+            tally.write(self._database, connection)
             return True
 
     def _next(self, connection: Connection, targets: Mapping[str, str]) -> Job | None:
@@ -183,32 +201,41 @@ class Claims:
         running = _pairs(connection, query)
         query = select(tenants.c.name, tenants.c.turn).where(tenants.c.name.in_(tuple(waiting)))
         turns = _pairs(connection, query)
-        chosen = min(waiting, key=lambda t: (running.get(t, 0), turns.get(t, 0.0), waiting[t]))
-        query = select(jobs.c.id).where(*mine, jobs.c.tenant == chosen).order_by(jobs.c.queued, jobs.c.id).limit(1)
-        return job_by_id(connection, connection.execute(query).scalar_one())
+        for tenant in sorted(waiting, key=lambda t: (running.get(t, 0), turns.get(t, 0.0), waiting[t])):
+            query = select(jobs.c.id).where(*mine, jobs.c.tenant == tenant).order_by(jobs.c.queued, jobs.c.id).limit(1)
+            # What another worker is about to take, or a client to cancel, is passed over, not waited for.
+            free = connection.execute(query.with_for_update(skip_locked=True)).scalar_one_or_none()
+            if free is not None:
+                return job_by_id(connection, free)
+        return None
 
     def _answer(self, connection: Connection, job: Job, known: str, now: float) -> None:
         """A job that waited while an equal one was done."""
         told = results.summary(connection, known)
-        values = {"ended": now, "result": known, "cached": True, "progress": 1.0, "speedup": told["speedup"]}
+        values = {"ended": now, "result": known, "cached": True, "progress": 1.0, **results.gained(told)}
         queued = update(jobs).where(jobs.c.id == job.id, jobs.c.state == "queued").values(state="done", **values)
         if connection.execute(queued).rowcount:
             results.touch(connection, known, now)
             events.append(connection, job.id, now, "state", {"state": "done", "cached": True})
-            add(self._database, connection, "cache_hits")
-            add(self._database, connection, "jobs", state="done")
+            tally = Tally()
+            tally.add("cache_hits")
+            tally.add("jobs", state="done")
+            tally.write(self._database, connection)
 
     def _lock(self, connection: Connection, claim: Claim) -> bool:
         """Nobody else can change the job until the transaction ends."""
         return connection.execute(update(jobs).where(*_held(claim)).values(fence=claim.fence)).rowcount == 1
 
-    def _end(self, connection: Connection, claim: Claim, state: str, now: float, values: Mapping[str, Any]) -> None:
+    def _end(
+        self, connection: Connection, claim: Claim, state: str, now: float, values: Mapping[str, Any], tally: Tally
+    ) -> None:
         ended = {"state": state, "ended": now, "lease": None, "stage": "", "detail": "", **values}
         connection.execute(update(jobs).where(jobs.c.id == claim.job.id).values(**ended))
-        worked(self._database, connection, claim.job, now)
         told = {"state": state, **{k: values[k] for k in ("speedup", "cached", "error") if k in values}}
         events.append(connection, claim.job.id, now, "state", told)
-        add(self._database, connection, "jobs", state=state)
+        tally.worked(claim.job, now)
+        tally.add("jobs", state=state)
+        tally.write(self._database, connection)
 
 
 def _held(claim: Claim) -> tuple[ColumnElement[bool], ...]:

@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import math
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, OperationalError
 
 from superopt.errors import BadOption
 
 BUSY_SECONDS = 30
 """How long a writer waits for the writers of other processes."""
+CONNECTIONS = 10
+"""That one process keeps open to PostgreSQL; for a rush it opens as many again."""
 _WRITING = "superopt_writing"
+_POSTGRES: Mapping[str, Any] = {
+    "connect_timeout": 10,
+    # Whoever is cut off, or stands still in the middle of a change, does not keep the others waiting for ever.
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "tcp_user_timeout": BUSY_SECONDS * 1000,
+    "options": f"-c lock_timeout={BUSY_SECONDS}s -c idle_in_transaction_session_timeout={2 * BUSY_SECONDS}s",
+}
 
 
 class Database:
     def __init__(self, url: str) -> None:
         try:
-            self.url = make_url(url)
+            self.url = _with_driver(make_url(url))
             self.is_sqlite = self.url.get_backend_name() == "sqlite"
             if self.is_sqlite and self.url.database:
                 Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
-            self.engine = _sqlite_engine(url) if self.is_sqlite else create_engine(url, pool_pre_ping=True)
+            self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
         except (ArgumentError, ImportError) as error:
-            raise BadOption(f"--database: cannot be opened: {error}") from None
+            extra = "; pip install 'superopt[postgres]'" if isinstance(error, ImportError) else ""
+            raise BadOption(f"--database: cannot be opened: {error}{extra}") from None
         self._writer = self.engine.execution_options(**{_WRITING: True})
         # SQLite lets one writer in at a time, and gives no turns: within a process a lock does.
         self._turn = threading.Lock() if self.is_sqlite else nullcontext()
@@ -80,14 +93,57 @@ def open_database(url: str) -> Database:
     database = Database(url)
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with database.alone():
-        config.attributes["engine"] = database.engine
-        command.upgrade(config, "head")
+    try:
+        with database.alone():
+            config.attributes["engine"] = database.engine
+            command.upgrade(config, "head")
+    except OperationalError as error:
+        database.close()
+        raise BadOption(f"--database: does not answer: {str(error.orig).strip()}") from None
     return database
 
 
-def _sqlite_engine(url: str) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, pool_size=50, max_overflow=10)
+def storable(told: str) -> str:
+    """Text that every database takes: PostgreSQL knows no zero character, and none knows half a character."""
+    return told.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _with_driver(url: URL) -> URL:
+    return url.set(drivername="postgresql+psycopg") if url.drivername in ("postgresql", "postgres") else url
+
+
+def _postgres_engine(url: URL) -> Engine:
+    if url.get_backend_name() != "postgresql":
+        raise BadOption(f"--database: expected sqlite:///… or postgresql://…, found {url.get_backend_name()}://…")
+    asked = {name: value for name, value in _POSTGRES.items() if name not in url.query}
+    return create_engine(
+        url, connect_args=asked, pool_pre_ping=True, pool_size=CONNECTIONS, max_overflow=CONNECTIONS,
+        json_serializer=_json,
+    )  # fmt: skip
+
+
+def _json(value: Any) -> str:
+    """What JSON has no word for is null: PostgreSQL refuses NaN and infinities."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {k: _finite(v) for k, v in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_finite(v) for v in cast(Sequence[Any], value)]
+    return value
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    engine = create_engine(
+        url, connect_args={"timeout": BUSY_SECONDS}, pool_size=50, max_overflow=10, json_serializer=_json
+    )
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction]

@@ -1,10 +1,11 @@
-"""The devices that workers are started for."""
+"""The devices that workers are started for, and the cores that each of them has to itself."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+from collections.abc import Collection, Mapping
 
 from server.settings import Settings
 from superopt.errors import BadOption
@@ -24,6 +25,22 @@ def wanted(settings: Settings) -> list[str]:
     if not found or len(set(found)) < len(found):
         raise BadOption(f"--devices: expected different devices, found {settings.devices!r}")
     return found
+
+
+def cores_of(cores: Collection[int], number: int, count: int) -> frozenset[int]:
+    """Of several workers on one machine each has cores of its own, so that the search of one does not disturb what
+    another one measures; where there are too few cores for that, all have all."""
+    if len(cores) < count:
+        return frozenset(cores)
+    ordered = sorted(cores)
+    return frozenset(ordered[number * len(ordered) // count : (number + 1) * len(ordered) // count])
+
+
+def served(offered: Mapping[str, str], device: str, count: int) -> dict[str, str]:
+    """Of the targets that a machine offers, those that one of `count` workers takes jobs for: the CPU is one device,
+    however many GPUs there are, and nobody measures on it while others work."""
+    shared = device.startswith("cuda") and count > 1
+    return {target: fingerprint for target, fingerprint in offered.items() if not (shared and target == "cpu")}
 
 
 def _visible() -> list[str]:

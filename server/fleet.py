@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from server.database import Database
 from server.tables import workers
@@ -40,14 +40,19 @@ class Fleet:
             row = self._database.insert(workers).values(id=id, job=None, **values)
             connection.execute(row.on_conflict_do_update(index_elements=["id"], set_={**values, "job": None}))
 
-    def beat(self, id: str, job: str | None) -> None:
-        with self._database.write() as connection:
-            now = self._database.now(connection)
-            connection.execute(update(workers).where(workers.c.id == id).values(seen=now, job=job))
+    def beat(self, jobs: Mapping[str, str | None]) -> None:
+        """Workers are alive, each with the job that it has."""
+        if jobs:
+            with self._database.write() as connection:
+                now = self._database.now(connection)
+                alive = (
+                    update(workers).where(workers.c.id == bindparam("worker")).values(job=bindparam("has"), seen=now)
+                )
+                connection.execute(alive, [{"worker": id, "has": job} for id, job in sorted(jobs.items())])
 
-    def leave(self, id: str) -> None:
+    def leave(self, *ids: str) -> None:
         with self._database.write() as connection:
-            connection.execute(delete(workers).where(workers.c.id == id))
+            connection.execute(delete(workers).where(workers.c.id.in_(ids)))
 
     def live(self, connection: Connection) -> list[Worker]:
         now = self._database.now(connection)

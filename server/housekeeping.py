@@ -8,6 +8,7 @@ import time
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from server.alone import tried_alone
 from server.blobs import Blobs
 from server.claims import Claims
 from server.database import Database
@@ -39,7 +40,9 @@ class Housekeeping(threading.Thread):
                 if lost:
                     log.warning("took jobs back from workers that said nothing more", extra={"jobs": lost})
                 if time.monotonic() >= self._expire_at:
-                    expire(self._database, self._blobs, self._settings.retention)
+                    with tried_alone(self._database, "housekeeping") as mine:
+                        if mine:
+                            expire(self._database, self._blobs, self._settings.retention)
                     sweep(self._settings.folder / "spool")
                     self._expire_at = time.monotonic() + EXPIRE_SECONDS
             except (SQLAlchemyError, OSError) as error:

@@ -16,7 +16,7 @@ from server.problems import Problem
 from server.records import ENDED, File, Job, job_by_id, jobs_of, request_digest, result_key
 from server.tables import events as event_rows
 from server.tables import idempotency, job_files, jobs, locks, tenants
-from server.tallies import add, worked
+from server.tallies import Tally
 
 RECENT = 20
 """Jobs whose durations tell how long the next one will take."""
@@ -90,14 +90,18 @@ class Jobs:
         A worker sees within a second that the job is no longer its own, and stops.
         """
         with self._database.write() as connection:
+            # From here on nobody else can end it.
+            connection.execute(select(jobs.c.id).where(jobs.c.id == id).with_for_update())
             job = _own(connection, tenant, id)
             now = self._database.now(connection)
             waiting = update(jobs).where(jobs.c.id == id, jobs.c.state.in_(("queued", "running")))
             if connection.execute(waiting.values(state="canceled", ended=now, lease=None)).rowcount:
                 events.append(connection, id, now, "state", {"state": "canceled"})
-                add(self._database, connection, "jobs", state="canceled")
+                tally = Tally()
+                tally.add("jobs", state="canceled")
                 if job.state == "running":
-                    worked(self._database, connection, job, now)
+                    tally.worked(job, now)
+                tally.write(self._database, connection)
                 return _own(connection, tenant, id)
             give_up(connection, job)
             if job.result is not None:
@@ -136,16 +140,17 @@ class Jobs:
         id, now = uuid.uuid4().hex, self._database.now(connection)
         state = "queued" if known is None else "done"
         values = {"tenant": order.tenant, "request": request, "target": order.target, "options": dict(order.options)}
+        tally = Tally()
+        tally.add("submitted")
         if known is not None:
             told = results.summary(connection, known)
-            values |= {"ended": now, "result": known, "cached": True, "progress": 1.0, "speedup": told["speedup"]}
+            values |= {"ended": now, "result": known, "cached": True, "progress": 1.0, **results.gained(told)}
             results.touch(connection, known, now)
-            add(self._database, connection, "cache_hits")
-            add(self._database, connection, "jobs", state="done")
+            tally.add("cache_hits")
+            tally.add("jobs", state="done")
         connection.execute(insert(jobs).values(id=id, state=state, created=now, queued=now, **values))
         rows = [{"job": id, "name": f.name, "digest": f.digest, "size": f.size} for f in order.files]
         connection.execute(insert(job_files), rows)
-        add(self._database, connection, "submitted")
         if order.key is not None:
             named = {"tenant": order.tenant, "key": order.key, "request": request, "job": id}
             connection.execute(insert(idempotency).values(**named))
@@ -154,6 +159,7 @@ class Jobs:
         events.append(connection, id, now, "state", {"state": "queued"})
         if known is not None:
             events.append(connection, id, now, "state", {"state": "done", "cached": True})
+        tally.write(self._database, connection)
         return _own(connection, order.tenant, id)
 
 

@@ -37,7 +37,7 @@ class JsonLines(logging.Formatter):
         if _JOB.get():
             line["job"] = _JOB.get()
         for name, value in vars(record).items():
-            if name not in _STANDARD and not any(word in name.lower() for word in _SECRET):
+            if name not in _STANDARD and not name.startswith("_") and not any(word in name.lower() for word in _SECRET):
                 line[name] = value
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)

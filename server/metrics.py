@@ -38,6 +38,8 @@ class _Counted(Collector):
             by_state = {row[0]: row[1] for row in connection.execute(query)}
             oldest = connection.execute(select(func.min(jobs.c.queued)).where(jobs.c.state == "queued")).scalar_one()
             live = self._fleet.live(connection)
+            running = select(jobs.c.worker, jobs.c.started).where(jobs.c.state == "running")
+            under_way = [(str(w), now - s) for w, s in connection.execute(running) if s is not None]
             counts = tallies.counted(connection)
         held = GaugeMetricFamily("superopt_jobs", "jobs that are kept, by state", labels=["state"])
         for state in STATES:
@@ -50,6 +52,7 @@ class _Counted(Collector):
             busy.add_metric([worker.device, worker.id], float(worker.job is not None))
         yield busy
         yield from _counters(counts)
+        yield _busy(counts, under_way)
         yield _histogram(counts, "job_seconds", "superopt_job_seconds", "from claim to end of jobs that were done")
         yield _histogram(counts, "stage_seconds", "superopt_stage_seconds", "spent by jobs in one stage", "stage")
         yield _histogram(counts, "speedup", "superopt_speedup", "of the model that came back; 1 for the original")
@@ -67,10 +70,18 @@ def _counters(counts: _Counts) -> Iterator[Metric]:
     }
     for name, words in described.items():
         yield CounterMetricFamily(f"superopt_{name}", words, value=sum(v for _, v in counts.get(name, ())))
-    busy = CounterMetricFamily("superopt_device_busy_seconds", "time that devices worked on jobs", labels=["worker"])
-    for labels, value in counts.get("busy_seconds", ()):
-        busy.add_metric([labels["worker"]], value)
-    yield busy
+
+
+def _busy(counts: _Counts, under_way: list[tuple[str, float]]) -> Metric:
+    """A job counts from its first second on, so that the rate of this is how much a device is used."""
+    seconds: dict[str, float] = {}
+    ended = [(labels["worker"], value) for labels, value in counts.get("busy_seconds", ())]
+    for worker, value in (*ended, *under_way):
+        seconds[worker] = seconds.get(worker, 0.0) + max(0.0, value)
+    family = CounterMetricFamily("superopt_device_busy_seconds", "time that devices worked on jobs", labels=["worker"])
+    for worker, value in sorted(seconds.items()):
+        family.add_metric([worker], value)
+    return family
 
 
 def _histogram(counts: _Counts, name: str, shown: str, words: str, label: str | None = None) -> Metric:

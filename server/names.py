@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from server.problems import Problem
-from server.records import MODEL, REPORT
+from server.records import GRAPHS, MODEL, REPORT
 
 LONGEST, LONGEST_PART, DEEPEST = 512, 200, 8
 _SHOWN = 100
@@ -27,7 +27,7 @@ def safe_name(name: str) -> str:
     if wrong:
         raise Problem(422, f"external data {name[:_SHOWN]!r}: expected a file name inside the upload")
     plain = "/".join(parts)
-    if plain.lower() in (MODEL, REPORT):
+    if plain.lower() in (MODEL, REPORT, GRAPHS):
         raise Problem(422, f"external data {plain!r}: the service keeps a file of that name itself")
     return plain
 

@@ -17,7 +17,8 @@ log = logging.getLogger("superopt.worker")
 
 
 class Pulse(threading.Thread):
-    def __init__(self, worker: str, claims: Claims, fleet: Fleet, lease: float) -> None:
+    def __init__(self, worker: str, claims: Claims, fleet: Fleet | None, lease: float) -> None:
+        """Without a `fleet`, somebody else tells it that the worker is there."""
         super().__init__(name="pulse", daemon=True)
         self._worker, self._claims, self._fleet, self._lease = worker, claims, fleet, lease
         self._claim: Claim | None = None
@@ -52,7 +53,8 @@ class Pulse(threading.Thread):
                     elif beat:
                         self._holds_until = asked + self._lease
                 if beat:
-                    self._fleet.beat(self._worker, None if claim is None else claim.job.id)
+                    if self._fleet is not None:
+                        self._fleet.beat({self._worker: None if claim is None else claim.job.id})
                     self._next_beat = asked + self._lease / 3
             except SQLAlchemyError as error:
                 log.warning("the database did not answer: %s", type(error).__name__)

@@ -29,7 +29,7 @@ def file_answer(request: Request, store: Store, file: File, media_type: str, nam
         "Cache-Control": "private, no-cache",
         "Content-Disposition": f'attachment; filename="{name}"',
     }
-    if _names(request.headers.get("if-none-match", ""), tag):
+    if has_tag(request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers=headers)
     wanted = _wanted(request, tag, file.size)
     start, stop = (0, file.size) if wanted is None else wanted
@@ -46,7 +46,8 @@ def file_answer(request: Request, store: Store, file: File, media_type: str, nam
     return StreamingResponse(_pieces(source, start, stop), status, headers, media_type)
 
 
-def _names(listed: str, tag: str) -> bool:
+def has_tag(listed: str, tag: str) -> bool:
+    """Whether an If-None-Match names it."""
     return any(entry.strip().removeprefix("W/") in (tag, "*") for entry in listed.split(","))
 
 

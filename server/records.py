@@ -11,12 +11,15 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Executable, select
 
 from server.tables import job_files, jobs, result_files
+from superopt.search.ending import Basis
 
 State = Literal["queued", "running", "done", "failed", "canceled"]
 ENDED: tuple[State, ...] = ("done", "failed", "canceled")
 MODEL = "model.onnx"
 """The name that every model has inside the service, and that no data file may have."""
 REPORT = "report.json"
+GRAPHS = "graphs.json"
+"""What the page draws; kept beside the result, not part of it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Job:
     detail: str
     progress: float
     speedup: float | None
+    basis: Basis | None
+    """Where the speed-up comes from."""
     result: str | None
     cached: bool
     error: Mapping[str, Any] | None

@@ -25,12 +25,18 @@ def summary(connection: Connection, key: str) -> Mapping[str, Any]:
     return connection.execute(select(results.c.summary).where(results.c.key == key)).scalar_one()
 
 
+def gained(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The speed-up of a summary, as a job's row has it."""
+    return {"speedup": told["speedup"], "basis": None if told["speedup"] is None else "measured"}
+
+
 def record(
     database: Database, connection: Connection, key: str, files: Iterable[File], told: Mapping[str, Any], now: float
 ) -> bool:
     """Write a result; False where one is there already, which then stands."""
     row = database.insert(results).values(key=key, created=now, used=now, summary=dict(told))
-    if not connection.execute(row.on_conflict_do_nothing(index_elements=["key"])).rowcount:
+    new = row.on_conflict_do_nothing(index_elements=["key"]).returning(results.c.key)
+    if connection.execute(new).one_or_none() is None:
         touch(connection, key, now)
         return False
     rows = [{"result": key, "name": f.name, "digest": f.digest, "size": f.size} for f in files]

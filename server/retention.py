@@ -24,7 +24,7 @@ def expire(database: Database, blobs: Blobs, retention: float) -> int:
     while True:
         with database.write() as connection:
             over = select(jobs).where(~jobs.c.gone, jobs.c.ended < now - retention).limit(BATCH)
-            found = jobs_of(connection, over)
+            found = jobs_of(connection, over.with_for_update(skip_locked=True))
             for job in found:
                 give_up(connection, job)
         given_up += len(found)

@@ -11,9 +11,11 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from server.children import end_with_parent
 from server.protocol import Delivery, Refusal, Work
+from server.records import GRAPHS
 from superopt.engine.deliver import deliver
 from superopt.engine.job import Stage
 from superopt.errors import SuperoptError
@@ -30,7 +32,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (work.file_bytes, work.file_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        delivered = deliver(work.model, work.out, from_json(work.options), tell)
+        delivered = deliver(work.model, work.out, from_json(work.options), tell, scene=Path(GRAPHS))
         data_files = [] if delivered.written is None else list(delivered.written.data_files)
         stopped = None if delivered.stopped is None else str(delivered.stopped)
         tell(Delivery(report=delivered.report.model_dump(mode="json"), data_files=data_files, stopped=stopped))

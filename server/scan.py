@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -20,6 +20,8 @@ FIELDS_PER_NODE = 40
 FIELDS_AT_LEAST = 200_000
 DEEPEST = 24
 """Graphs within graphs, the outermost counted."""
+LOOK_FIELDS = 20_000
+"""Between two looks whether anybody still waits."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _EXTERNAL = 1
 
@@ -46,16 +48,23 @@ class Seen:
     """External data files that tensors name, as they name them."""
 
 
-def scan(path: Path, node_limit: int) -> Seen:
-    """What the file holds; a `Problem` where it is no whole ONNX model, or too much of one."""
+def scan(path: Path, node_limit: int, is_given_up: Callable[[], bool] = lambda: False) -> Seen:
+    """What the file holds; a `Problem` where it is no whole ONNX model, or too much of one.
+
+    `GivenUp` where nobody waits for the answer any longer.
+    """
     if os.path.getsize(path) == 0:
         raise Problem(422, "the model is empty")
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        walk = _Walk(data, node_limit)
+        walk = _Walk(data, node_limit, is_given_up=is_given_up)
         walk.message("model", 0, len(data), 0)
     if not walk.has_graph or not walk.has_version:
         raise Problem(422, "the upload is no ONNX model: it has no graph or no ir_version")
     return Seen(walk.nodes, tuple(walk.locations))
+
+
+class GivenUp(Exception):
+    """Whoever sent the file is gone."""
 
 
 class _Damaged(Exception):
@@ -71,6 +80,8 @@ class _Walk:
     has_graph: bool = False
     has_version: bool = False
     locations: dict[str, None] = field(default_factory=dict[str, None])
+    is_given_up: Callable[[], bool] = lambda: False
+    _look_at: int = 0
 
     def message(self, kind: Kind, start: int, end: int, depth: int) -> None:
         try:
@@ -103,31 +114,46 @@ class _Walk:
 
     def _fields(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         """Number, wire type, and the value or where it begins and ends."""
-        limit = max(FIELDS_AT_LEAST, FIELDS_PER_NODE * self.node_limit)
-        position = start
+        data, position = self.data, start
         while position < end:
             self.fields += 1
-            if self.fields > limit:
-                raise Problem(413, f"the model has more than {limit} fields; it is too complex for this service")
-            tag, position = self._varint(position, end)
+            if self.fields >= self._look_at:
+                self._look()
+            tag = data[position]
+            position += 1
+            if tag >= 0x80:
+                tag, position = self._varint(position - 1, end)
             number, wire = tag >> 3, tag & 7
             if number == 0:
                 raise _Damaged
-            if wire == _VARINT:
-                value, position = self._varint(position, end)
-                yield number, wire, value, position
-            elif wire == _BYTES:
-                size, position = self._varint(position, end)
+            if wire == _BYTES:
+                if position < end and data[position] < 0x80:  # nearly always
+                    size = data[position]
+                    position += 1
+                else:
+                    size, position = self._varint(position, end)
                 if size > end - position:
                     raise _Damaged
                 yield number, wire, position, position + size
                 position += size
+            elif wire == _VARINT:
+                value, position = self._varint(position, end)
+                yield number, wire, value, position
             elif wire in (_FIXED32, _FIXED64):
                 position += 4 if wire == _FIXED32 else 8
                 if position > end:
                     raise _Damaged
             else:  # groups, which ONNX has none of
                 raise _Damaged
+
+    def _look(self) -> None:
+        """Now and then: is it too much, does anybody still want to know?"""
+        limit = max(FIELDS_AT_LEAST, FIELDS_PER_NODE * self.node_limit)
+        if self.fields > limit:
+            raise Problem(413, f"the model has more than {limit} fields; it is too complex for this service")
+        if self.is_given_up():
+            raise GivenUp
+        self._look_at = min(self.fields + LOOK_FIELDS, limit + 1)
 
     def _varint(self, position: int, end: int) -> tuple[int, int]:
         value, shift, data = 0, 0, self.data

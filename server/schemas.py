@@ -9,7 +9,8 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 
 from server.events import Event
-from server.records import MODEL, REPORT, File, Job, State
+from server.records import GRAPHS, MODEL, REPORT, File, Job, State
+from superopt.search.ending import Basis
 
 ID = "4f0c2a7de7a94d0f9f3c0f9b4f0f6a11"
 
@@ -68,7 +69,11 @@ class JobDocument(Document):
     stage: str = Field(description="what is being done", examples=["searching"])
     detail: str
     progress: float = Field(description="share of the way, not of the time", ge=0, le=1)
-    speedup: float | None = Field(description="the best so far, when it is known")
+    speedup: float | None = Field(description="the best so far, when it is known; 1 where that is the original")
+    basis: Basis | None = Field(
+        description="where the speed-up comes from: `predicted` from regions, timed, and their predicted shares of the "
+        "model, while it is searched; `measured` on whole models"
+    )
     cached: bool = Field(description="answered with the result of an equal job")
     attempts: int = Field(description="workers that have begun it")
     options: dict[str, Any] = Field(description="every option, defaults included")
@@ -126,7 +131,7 @@ def job_document(
     here = f"/v1/jobs/{job.id}"
     links = {"self": here, "events": f"{here}/events"}
     if job.state == "done":
-        links |= {"model": f"{here}/model", "report": f"{here}/report"}
+        links |= {"model": f"{here}/model", "report": f"{here}/report", "graphs": f"{here}/graphs"}
     return JobDocument(
         id=job.id,
         state=job.state,
@@ -138,11 +143,14 @@ def job_document(
         detail=job.detail,
         progress=job.progress,
         speedup=job.speedup,
+        basis=job.basis,
         cached=job.cached,
         attempts=job.attempts,
         options=dict(job.options),
         files=[StoredFile(name=f.name, bytes=f.size, sha256=f.digest) for f in files],
-        result=None if summary is None else ResultDocument(**summary, files=[_fetchable(here, f) for f in result]),
+        result=None
+        if summary is None
+        else ResultDocument(**summary, files=[_fetchable(here, f) for f in result if f.name != GRAPHS]),
         error=None if job.error is None else ProblemDocument.model_validate(job.error),
         log=[
             LogLine(time=_time(e.time), stage=e.data["stage"], detail=e.data["detail"])

@@ -19,12 +19,13 @@ from superopt.errors import BadOption
 
 Role = Literal["all", "api", "worker"]
 Auth = Literal["auto", "on", "off"]
+Engine = Literal["local", "ray"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 PREFIX = "SUPEROPT_"
 FILE = f"{PREFIX}CONFIG"
 """Environment variable that names the file."""
 CHOICES: dict[str, tuple[str, ...]] = {
-    "Role": get_args(Role), "Auth": get_args(Auth), "LogLevel": get_args(LogLevel)
+    "Role": get_args(Role), "Auth": get_args(Auth), "Engine": get_args(Engine), "LogLevel": get_args(LogLevel)
 }  # fmt: skip
 
 
@@ -49,6 +50,8 @@ class Settings:
     devices: str = setting(
         "auto", "devices to work on, with commas: cpu, cuda:0, …; auto = every GPU, or else the CPU", "LIST"
     )
+    engine: Engine = setting("local", "where jobs run: in processes of this machine, or on a Ray cluster")
+    address: str = setting("", "of the Ray cluster, host:port; empty = the one that this machine is part of", "ADDRESS")
     queue: int = setting(1000, "jobs that may wait; more are answered with 429", "N", least=1)
     tenant_queue: int = setting(200, "jobs of one tenant that may wait", "N", least=1)
     upload_limit: int = setting(4096, "MiB of one upload, external data included", "MIB", least=1)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -76,13 +77,14 @@ class Sink:
         self._path.unlink(missing_ok=True)
 
 
-def hashed(path: Path) -> Spooled:
-    """A file that a job of ours has written."""
+def hashed(path: Path, look: Callable[[], None] = lambda: None) -> Spooled:
+    """A file that a job of ours has written; `look` is called all the while, and may raise to end it."""
     digest, size = hashlib.sha256(), 0
     with open(path, "rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
             size += len(chunk)
+            look()
         os.fsync(file.fileno())
     return Spooled(path, digest.hexdigest(), size)
 

@@ -1,14 +1,19 @@
-"""How far a job has come, by the stage it is in: a share of the way, not of the time."""
+"""How far a job has come, by the stage it is in: a share of the way, not of the time; and what it has gained."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+
+from superopt.engine.job import Stage
+from superopt.search.ending import Basis
 
 _REACHED = {
     "loading": 0.02,
     "rewriting": 0.05,
     "calibrating": 0.10,
-    "searching": 0.15,
-    "timing regions": 0.35,
-    "mutating": 0.45,
+    "mutating": 0.15,
+    "searching": 0.30,
+    "timing regions": 0.40,
     "checking": 0.60,
     "looking for the rewrite that changed the outputs": 0.65,
     "timing": 0.70,
@@ -17,8 +22,24 @@ _REACHED = {
 _BEFORE_THE_SEARCH = "looking for input sizes"
 
 
-def progress(stage: str, detail: str, so_far: float) -> float:
-    """Never less than it was: stages come back, as when a second search tries standard operators alone."""
-    if stage == "timing" and detail.startswith(_BEFORE_THE_SEARCH):
+@dataclass(frozen=True)
+class Reached:
+    """Where a job stands, as its row says it."""
+
+    stage: str = ""
+    detail: str = ""
+    progress: float = 0.0
+    speedup: float | None = None
+    """The best so far."""
+    basis: Basis | None = None
+
+    def after(self, told: Stage) -> Reached:
+        """Progress is never less than it was: stages come back, as when a second search tries standard operators."""
+        known = self if told.speedup is None else told
+        return Reached(told.stage[:80], told.detail[:500], _progress(told, self.progress), known.speedup, known.basis)
+
+
+def _progress(told: Stage, so_far: float) -> float:
+    if told.stage == "timing" and told.detail.startswith(_BEFORE_THE_SEARCH):
         return so_far
-    return max(so_far, _REACHED.get(stage, so_far))
+    return max(so_far, _REACHED.get(told.stage, so_far))

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -57,14 +58,18 @@ def open_store(url: str) -> Store:
     return RemoteStore(system, root)
 
 
-def fetch(store: Store, digest: str, target: Path) -> None:
-    """Copy a stored file to a path, and make sure on the way that it is what its name says."""
+def fetch(store: Store, digest: str, target: Path, look: Callable[[], None] = lambda: None) -> None:
+    """Copy a stored file to a path, and make sure on the way that it is what its name says.
+
+    `look` is called all the while, and may raise to end it.
+    """
     found = hashlib.sha256()
     try:
         with store.open(digest) as source, open(target, "xb") as out:
             while chunk := source.read(CHUNK):
                 found.update(chunk)
                 out.write(chunk)
+                look()
     except FileNotFoundError:
         raise Damaged(f"the stored file {digest[:12]} is missing") from None
     if found.hexdigest() != digest:

@@ -1,7 +1,8 @@
-"""`superopt serve`: a process for the API and one for each device; whichever dies is started again."""
+"""`superopt serve`: a process for the API and one for each device or for a cluster; whichever dies is started again."""
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import signal
@@ -25,7 +26,7 @@ FIRST_PAUSE, LONGEST_PAUSE, STEADY_SECONDS = 0.2, 10.0, 30.0
 """Before a process is started again: longer each time, until one has lived for a while."""
 STOP_SECONDS = 10.0
 """On top of the grace that a running job gets."""
-WORKER = python("server.worker")
+WORKER, DISPATCH = python("server.worker"), python("server.dispatch")
 log = logging.getLogger("superopt.serve")
 
 
@@ -43,19 +44,18 @@ class Post:
 
 
 class Supervisor:
-    def __init__(self, settings: Settings, worker: Sequence[str] = WORKER) -> None:
-        """`worker` starts a worker, given a device and our process id."""
-        self._settings, self._worker = settings, worker
+    def __init__(self, settings: Settings, worker: Sequence[str] = WORKER, dispatch: Sequence[str] = DISPATCH) -> None:
+        """`worker` starts a worker, given a device and our process id; `dispatch` a dispatcher, given the latter."""
+        self._settings, self._worker, self._dispatch = settings, worker, dispatch
         self._over = threading.Event()
 
     def run(self) -> None:
         """Until asked to stop. Raises before anything is started where a setting makes no sense."""
         set_up_logs(self._settings.log_level)
         self._settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        devices = wanted(self._settings) if self._settings.role != "api" else []
+        posts = self._workers() if self._settings.role != "api" else []
         listening = self._listen() if self._settings.role != "worker" else None
         open_database(self._settings.database_url).close()  # migrated once, before several need it
-        posts = [Post(f"worker {d}", [*self._worker, d]) for d in devices]
         if listening is not None:
             descriptor = listening.fileno()
             posts.insert(0, Post("api", python("server.api", str(descriptor)), (descriptor,)))
@@ -67,6 +67,13 @@ class Supervisor:
                     self._look_after(post)
         finally:
             self._stop(posts)
+
+    def _workers(self) -> list[Post]:
+        if self._settings.engine == "local":
+            return [Post(f"worker {device}", [*self._worker, device]) for device in wanted(self._settings)]
+        if importlib.util.find_spec("ray") is None:
+            raise BadOption("--engine ray needs Ray: pip install 'superopt[ray]'")
+        return [Post("dispatch", self._dispatch)]
 
     def _listen(self) -> socket.socket:
         """The socket is here, so that nobody is refused while the API is started again."""

@@ -36,6 +36,7 @@ jobs = Table(
     Column("detail", Text, nullable=False, default=""),
     Column("progress", Double, nullable=False, default=0.0),
     Column("speedup", Double),  # the best so far
+    Column("basis", String(16)),  # whether that is predicted or measured
     Column("result", String(64), ForeignKey("results.key"), index=True),
     Column("cached", Boolean, nullable=False, default=False),
     Column("error", JSON(none_as_null=True)),  # of a failed job, as a problem document

@@ -15,25 +15,34 @@ RATIOS = (1.0, 1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 _INFINITE = "+Inf"
 
 
-def add(database: Database, connection: Connection, name: str, value: float = 1.0, **labels: str) -> None:
-    row = database.insert(tallies).values(name=name, labels=_text(labels), value=value)
-    together = {"value": tallies.c.value + value}
-    connection.execute(row.on_conflict_do_update(index_elements=["name", "labels"], set_=together))
+class Tally:
+    """What one transaction counts: written as its last statement, all rows in one order, so that two transactions never
+    wait for each other, and nobody waits long for a row that all of them count in."""
 
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], float] = {}
 
-def observe(
-    database: Database, connection: Connection, name: str, value: float, buckets: Sequence[float], **labels: str
-) -> None:
-    """One value of a histogram: the first bucket that holds it counts it, and whoever reads adds them up."""
-    bucket = next((f"{b:g}" for b in buckets if value <= b), _INFINITE)
-    add(database, connection, f"{name}_bucket", 1.0, **labels, le=bucket)
-    add(database, connection, f"{name}_sum", value, **labels)
+    def add(self, name: str, value: float = 1.0, **labels: str) -> None:
+        key = (name, _text(labels))
+        self._counts[key] = self._counts.get(key, 0.0) + value
 
+    def observe(self, name: str, value: float, buckets: Sequence[float], **labels: str) -> None:
+        """One value of a histogram: the first bucket that holds it counts it, and whoever reads adds them up."""
+        bucket = next((f"{b:g}" for b in buckets if value <= b), _INFINITE)
+        self.add(f"{name}_bucket", 1.0, **labels, le=bucket)
+        self.add(f"{name}_sum", value, **labels)
 
-def worked(database: Database, connection: Connection, job: Job, now: float) -> None:
-    """The time that a device gave to a job."""
-    if job.started is not None and job.worker is not None:
-        add(database, connection, "busy_seconds", max(0.0, now - job.started), worker=job.worker)
+    def worked(self, job: Job, now: float) -> None:
+        """The time that a device gave to a job."""
+        if job.started is not None and job.worker is not None:
+            self.add("busy_seconds", max(0.0, now - job.started), worker=job.worker)
+
+    def write(self, database: Database, connection: Connection) -> None:
+        rows = [{"name": name, "labels": labels, "value": v} for (name, labels), v in sorted(self._counts.items())]
+        if rows:
+            row = database.insert(tallies).values(rows)
+            together = {"value": tallies.c.value + row.excluded.value}
+            connection.execute(row.on_conflict_do_update(index_elements=["name", "labels"], set_=together))
 
 
 def counted(connection: Connection) -> dict[str, list[tuple[dict[str, str], float]]]:

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Protocol
 
 from python_multipart.multipart import parse_options_header
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from server.forms import OPTION_BYTES, Form, Upload
 from server.names import refuse_overlap, safe_name
 from server.problems import Problem
 from server.records import MODEL
-from server.scan import scan
+from server.scan import GivenUp, scan
 from server.settings import Settings
 from server.spool import Allowance, Sink
+from server.threads import for_upload
 
 RAW = ("application/octet-stream", "application/onnx", "application/x-onnx")
 FORM = "multipart/form-data"
 BATCH = 1 << 18
 """Bytes that are written in one go."""
 SENDING = ("POST", "PUT", "PATCH")
-REST_BYTES, REST_SECONDS = 4 << 20, 1.0
+REST_BYTES, REST_SECONDS = 64 << 20, 1.0
 """What is still taken of an upload that was refused."""
 
 
@@ -45,17 +46,17 @@ async def receive(request: Request, settings: Settings, spool: Path) -> Upload:
     body: _Body = _Raw(spool, allowance) if kind in RAW else Form(spool, allowance, boundary)
     try:
         async for batch in _batches(request, settings.upload_patience):
-            await run_in_threadpool(body.write, batch)
-        upload = await run_in_threadpool(body.finish)
+            await for_upload(request, body.write, batch)
+        upload = await for_upload(request, body.finish)
     except ClientDisconnect:
-        await run_in_threadpool(body.discard)
+        await for_upload(request, body.discard)
         raise Problem(400, "the upload was cut off") from None
     except BaseException:
         with contextlib.suppress(OSError):
             body.discard()
         raise
     try:
-        await run_in_threadpool(_check, upload, settings)
+        await _checked(request, upload, settings)
     except BaseException:
         upload.discard()
         raise
@@ -140,9 +141,27 @@ class _Raw:
         self._sink.discard()
 
 
-def _check(upload: Upload, settings: Settings) -> None:
+async def _checked(request: Request, upload: Upload, settings: Settings) -> None:
+    """A client that goes away ends it."""
+    gone = threading.Event()
+
+    async def listen() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+    listening = asyncio.create_task(listen())
+    try:
+        await for_upload(request, _check, upload, settings, gone.is_set)
+    except GivenUp:
+        raise Problem(400, "the client went away") from None
+    finally:
+        listening.cancel()
+
+
+def _check(upload: Upload, settings: Settings, is_given_up: Callable[[], bool]) -> None:
     """The model must be one, and its data files must be those that came with it."""
-    seen = scan(upload.files[MODEL].path, settings.node_limit)
+    seen = scan(upload.files[MODEL].path, settings.node_limit, is_given_up)
     needed = {safe_name(location) for location in seen.locations}
     given = set(upload.files) - {MODEL}
     refuse_overlap(needed | given)

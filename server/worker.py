@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from server.attempt import Attempt, Bench, Died, Stopped
 from server.blobs import Blobs
-from server.children import end_with_parent, plain_environment, python
+from server.children import end_with_parent, python
 from server.claims import Claim, Claims
 from server.database import Database, open_database
+from server.devices import cores_of, served, wanted
 from server.fleet import Fleet
 from server.housekeeping import Housekeeping
 from server.leftovers import kill_marked
 from server.locks import DeviceLock
 from server.logs import in_job, set_up_logs
+from server.offers import Unusable, ask
 from server.outcome import problem_of
 from server.pulse import Pulse
 from server.settings import Settings, read_settings
 from server.store import Damaged, open_store
 
 IDLE_SECONDS = 0.3
-PROBE_SECONDS = 300.0
 PROBE_AGAIN_SECONDS = 30.0
 RUNNER = python("server.runner")
 log = logging.getLogger("superopt.worker")
 
 
 class Worker:
-    def __init__(self, settings: Settings, device: str, command: Sequence[str] = RUNNER) -> None:
-        """`command` starts the process of a job."""
-        self._settings, self._device, self._command = settings, device, command
+    def __init__(self, settings: Settings, device: str, command: Sequence[str] = RUNNER, count: int = 1) -> None:
+        """`command` starts the process of a job; `count` workers share the machine."""
+        self._settings, self._device, self._command, self._count = settings, device, command, count
         self._stopping = threading.Event()
         self._stop_at = 0.0
 
@@ -61,7 +61,8 @@ class Worker:
             kill_marked(str(lock.path))
             offered = offered or self._offered()
             if offered is not None:
-                self._work(database, f"{socket.gethostname()}/{self._device}/{lock.name()}", str(lock.path), offered)
+                name = f"{socket.gethostname()[:24]}/{self._device[:24]}/{lock.name()}"
+                self._work(database, name, str(lock.path), offered)
         finally:
             database.close()
             lock.release()
@@ -70,22 +71,9 @@ class Worker:
         """What the machine offers, asked until the device works; None where it is time to stop."""
         while not self._stopping.is_set():
             try:
-                probe = subprocess.run(
-                    python("server.probe"), env=plain_environment(self._device), capture_output=True,
-                    timeout=PROBE_SECONDS, check=True,
-                )  # fmt: skip
-                offered = json.loads(probe.stdout)
-                if "error" in offered:
-                    log.error("the device does not work", extra={"device": self._device, "reason": offered["error"]})
-                elif self._device.startswith("cuda") and "cuda" not in offered["targets"]:
-                    reason = offered["facts"]["cuda"]
-                    log.error(
-                        "CUDA does not work here; --devices cpu would", extra={"device": self._device, "reason": reason}
-                    )
-                else:
-                    return offered
-            except (subprocess.SubprocessError, ValueError) as error:
-                log.error("the device could not be asked", extra={"device": self._device, "reason": str(error)})
+                return ask(self._device)
+            except Unusable as error:
+                log.error("the device does not work", extra={"device": self._device, "reason": str(error)})
             self._stopping.wait(PROBE_AGAIN_SECONDS)
         return None
 
@@ -95,8 +83,9 @@ class Worker:
         blobs = Blobs(database, open_store(self._settings.store_url))
         folder = self._settings.folder / "work" / self._device.replace(":", "-")
         shutil.rmtree(folder, ignore_errors=True)  # of the worker that held the lock before us
+        targets = served(offered["targets"], self._device, self._count)
         claims.take_back(name)
-        fleet.register(name, self._device, offered["targets"], offered["facts"])
+        fleet.register(name, self._device, targets, offered["facts"])
         pulse = Pulse(name, claims, fleet, self._settings.lease)
         housekeeping = Housekeeping(self._settings, database, blobs, claims)
         pulse.start()
@@ -105,13 +94,13 @@ class Worker:
         bench = Bench(folder, self._device, mark, self._command, claims, blobs)
         try:
             while not self._stopping.is_set():
-                claim = self._claim(claims, name, offered["targets"])
+                claim = self._claim(claims, name, targets)
                 if claim is None:
                     self._stopping.wait(IDLE_SECONDS)
                     continue
                 pulse.begin(claim)
                 with in_job(claim.job.id):
-                    self._attempt(bench, claim, pulse)
+                    attempt(bench, claim, pulse.lost.is_set, self._must_stop)
                 pulse.end()
         finally:
             housekeeping.stop()
@@ -125,26 +114,28 @@ class Worker:
             log.warning("the database did not answer: %s", type(error).__name__)
             return None
 
-    def _attempt(self, bench: Bench, claim: Claim, pulse: Pulse) -> None:
-        log.info("begins", extra={"attempt": claim.job.attempts, "tenant": claim.job.tenant})
-        try:
-            try:
-                Attempt(bench, claim, pulse.lost.is_set, self._must_stop).run()
-                log.info("ended")
-            except Stopped:
-                given_back = bench.claims.release(claim)
-                log.info("given back" if given_back else "was taken from this worker")
-            except Damaged as error:
-                log.error("the store is damaged: %s", error)
-                bench.claims.fail(claim, {**problem_of("SuperoptError", str(error)), "status": 503})
-            except (Died, OSError) as error:
-                log.error("did not end: %s", error)
-                bench.claims.abandon(claim)
-        except SQLAlchemyError as error:  # the lease runs out by itself
-            log.warning("the database did not answer: %s", type(error).__name__)
-
     def _must_stop(self) -> bool:
         return self._stopping.is_set() and time.monotonic() > self._stop_at
+
+
+def attempt(bench: Bench, claim: Claim, is_lost: Callable[[], bool], must_stop: Callable[[], bool]) -> None:
+    """Work on a claim and say in the database what came of it."""
+    log.info("begins", extra={"attempt": claim.job.attempts, "tenant": claim.job.tenant})
+    try:
+        try:
+            Attempt(bench, claim, is_lost, must_stop).run()
+            log.info("ended")
+        except Stopped:
+            given_back = bench.claims.release(claim)
+            log.info("given back" if given_back else "was taken from this worker")
+        except Damaged as error:
+            log.error("the store is damaged: %s", error)
+            bench.claims.fail(claim, {**problem_of("SuperoptError", str(error)), "status": 503})
+        except (Died, OSError) as error:
+            log.error("did not end: %s", error)
+            bench.claims.abandon(claim)
+    except SQLAlchemyError as error:  # the lease runs out by itself
+        log.warning("the database did not answer: %s", type(error).__name__)
 
 
 def main() -> None:
@@ -152,7 +143,9 @@ def main() -> None:
     end_with_parent(int(parent))
     settings = read_settings()
     set_up_logs(settings.log_level)
-    worker = Worker(settings, device)
+    devices = wanted(settings)
+    os.sched_setaffinity(0, cores_of(os.sched_getaffinity(0), devices.index(device), len(devices)))
+    worker = Worker(settings, device, count=len(devices))
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     signal.signal(signal.SIGINT, lambda *_: worker.stop())
     worker.run()

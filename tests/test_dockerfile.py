@@ -20,13 +20,19 @@ from typing import Any
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from server import alive
+from server.settings import read_settings
+from superopt.cli.parser import build_parser
 from superopt.version import __version__
+from tests.server.shop import Shop
 
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
-INSTRUCTIONS = {"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "FROM", "HEALTHCHECK", "RUN", "USER", "WORKDIR"}
+INSTRUCTIONS = {
+    "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "RUN", "USER", "VOLUME", "WORKDIR",
+}  # fmt: skip
 # Programs the base image has: Debian's own and Python's.
 PROGRAMS = {"install", "pip", "useradd"}
 
@@ -109,6 +115,27 @@ def values(keyword: str) -> list[str]:
     return [i.value for i in DOCKERFILE if i.keyword == keyword]
 
 
+def stages() -> dict[str, list[Instruction]]:
+    """The instructions of each stage by its name, those of the stage that it is built on first."""
+    found: dict[str, list[Instruction]] = {}
+    name = ""
+    for entry in DOCKERFILE:
+        if entry.keyword == "FROM":
+            base, _, name = entry.value.partition(" AS ")
+            found[name] = list(found.get(base, ()))
+        elif name:
+            found[name].append(entry)
+    return found
+
+
+def last(stage: str, keyword: str) -> Instruction:
+    """The one that counts."""
+    return [i for i in stages()[stage] if i.keyword == keyword][-1]
+
+
+IMAGES = pytest.mark.parametrize("stage", ["service", "command"])
+
+
 def arguments() -> dict[str, str]:
     pairs = (v.partition("=") for v in values("ARG"))
     return {name: value.strip('"') for name, _, value in pairs}
@@ -160,7 +187,7 @@ def test_what_the_build_needs_is_copied() -> None:
 
 
 def test_base_image_has_a_pinned_python_that_the_project_accepts() -> None:
-    assert values("FROM") == ["${BASE}"]
+    assert values("FROM") == ["${BASE} AS installed", "installed AS service", "installed AS command"]
     image, _, tag = substituted("${BASE}").partition(":")
     assert image == "python"
     version = re.match(r"\d+\.\d+", tag)
@@ -174,13 +201,13 @@ def test_every_argument_has_a_default_and_a_use() -> None:
         assert f"${{{name}}}" in "\n".join(i.value for i in DOCKERFILE if i.keyword != "ARG"), name
     # An ARG before FROM is not seen after it: EXTRAS must be declared where it is used.
     order = [i.value.partition("=")[0] for i in DOCKERFILE if i.keyword in ("ARG", "FROM")]
-    assert order.index("BASE") < order.index("${BASE}") < order.index("EXTRAS")
+    assert order.index("BASE") < order.index("${BASE} AS installed") < order.index("EXTRAS")
 
 
 def test_documented_extras_exist() -> None:
     extras = set(PROJECT["project"]["optional-dependencies"])
     documented = re.findall(r'EXTRAS="\[([^\]]*)\]"', TEXT)
-    assert documented == ["cuda"]
+    assert documented == ["cuda", "postgres"]
     assert {e for text in documented for e in text.split(",")} <= extras
     cuda = " ".join(PROJECT["project"]["optional-dependencies"]["cuda"])
     assert "cuda" in cuda
@@ -197,17 +224,16 @@ def test_pip_installs_the_project_and_leaves_no_cache() -> None:
     assert pip == [["pip", "install", "--no-cache-dir", "--prefer-binary", "."]]
 
 
-def test_the_user_is_made_here_and_is_not_root() -> None:
+@IMAGES
+def test_the_user_is_made_here_and_is_not_root(stage: str) -> None:
     made = {words[-1]: words for words in commands() if words[0] == "useradd"}
-    users = values("USER")
-    assert users
-    assert users[-1] in made
-    assert users[-1] not in ("root", "0")
-    assert int(made[users[-1]][made[users[-1]].index("--uid") + 1]) > 0
-    keywords = [i.keyword for i in DOCKERFILE]
-    last = len(keywords) - 1 - keywords[::-1].index("USER")
-    assert last > max(i for i, k in enumerate(keywords) if k == "RUN"), "installed by root, run by the user"
-    assert last < keywords.index("ENTRYPOINT")
+    user = last(stage, "USER").value
+    assert user in made
+    assert user not in ("root", "0")
+    assert int(made[user][made[user].index("--uid") + 1]) > 0
+    keywords = [i.keyword for i in stages()[stage]]
+    at = len(keywords) - 1 - keywords[::-1].index("USER")
+    assert at > max(i for i, k in enumerate(keywords) if k == "RUN"), "installed by root, run by the user"
 
 
 def test_the_cache_folder_is_made_for_everyone() -> None:
@@ -215,25 +241,54 @@ def test_the_cache_folder_is_made_for_everyone() -> None:
     assert ["install", "--directory", "--mode=1777", folder] in commands()
 
 
-def test_entry_point_is_the_projects_own_and_the_default_command_works() -> None:
-    (entry,) = [i for i in DOCKERFILE if i.keyword == "ENTRYPOINT"]
-    (default,) = [i for i in DOCKERFILE if i.keyword == "CMD"]
-    assert entry.array == ["superopt"]
-    assert entry.array[0] in PROJECT["project"]["scripts"]
-    done = superopt_runs(*default.array)
+@IMAGES
+def test_entry_point_is_the_projects_own(stage: str) -> None:
+    assert last(stage, "ENTRYPOINT").array == ["superopt"]
+    assert "superopt" in PROJECT["project"]["scripts"]
+
+
+def test_the_default_command_works() -> None:
+    done = superopt_runs(*last("command", "CMD").array)
     assert done.returncode == 0, done.stderr
     assert "optimize" in done.stdout
 
 
-def test_health_check_is_a_command_that_works() -> None:
-    (check,) = values("HEALTHCHECK")
-    flags, _, command = check.partition("CMD ")
-    assert re.fullmatch(r"(--(interval|timeout|retries)=\w+ )+", flags)
+@IMAGES
+def test_health_check_is_a_command_that_works(stage: str) -> None:
+    flags, _, command = last(stage, "HEALTHCHECK").value.partition("CMD ")
+    assert re.fullmatch(r"(--(interval|timeout|retries|start-period)=\w+ )+", flags)
     program, *words = Instruction(0, "HEALTHCHECK", command).array
-    assert program in PROJECT["project"]["scripts"]
-    done = superopt_runs(*words)
-    assert done.returncode == 0, done.stderr
-    assert __version__ in done.stdout
+    if stage == "command":
+        assert program in PROJECT["project"]["scripts"]
+        done = superopt_runs(*words)
+        assert (done.returncode, __version__ in done.stdout) == (0, True), done.stderr
+    else:
+        assert (program, words) == ("python", ["-m", alive.__name__])
+
+
+def test_a_build_without_a_target_gives_the_command() -> None:
+    assert list(stages())[-1] == "command"
+
+
+def test_the_service_listens_where_it_says_and_keeps_its_files_in_a_volume() -> None:
+    pairs = (i.value.partition("=") for i in stages()["service"] if i.keyword == "ENV")
+    environment = {name: value for name, _, value in pairs}
+    settings = read_settings(environment=environment)
+    assert int(last("service", "EXPOSE").value) == settings.port
+    assert settings.needs_token, "it can be reached from elsewhere"
+    assert str(settings.folder) == last("service", "VOLUME").value
+    owned = ["install", "--directory", "--owner=superopt", "--group=superopt", "--mode=700", str(settings.folder)]
+    assert owned in commands()
+    arguments = build_parser().parse_args(last("service", "CMD").array)
+    assert arguments.command == "serve"
+
+
+def test_alive_says_whether_somebody_listens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    monkeypatch.setenv("SUPEROPT_PORT", shop.url.rpartition(":")[2])
+    assert alive.main() == 0
+    shop.close()
+    assert alive.main() == 1
 
 
 @pytest.mark.parametrize(

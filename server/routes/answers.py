@@ -16,6 +16,7 @@ from server.problems import MEDIA_TYPE, Problem
 from server.records import File, Job, files_of_job, files_of_result
 from server.schemas import JobDocument, ProblemDocument, job_document
 from server.service import Service
+from server.threads import for_upload
 from server.uploads import FORM, RAW, receive
 from server.waiting import Waiting
 
@@ -86,7 +87,7 @@ async def hand_in(request: Request, served: Service, tenant: str, key: str | Non
     if given:
         chosen(given, served.settings)  # refused before the upload, if at all
     if key is None:
-        await run_in_threadpool(served.jobs.need_room, tenant)
+        await for_upload(request, served.jobs.need_room, tenant)
     upload = await receive(request, served.settings, served.spool)
     try:
         twice = sorted(set(given) & set(upload.options))
@@ -100,7 +101,7 @@ async def hand_in(request: Request, served: Service, tenant: str, key: str | Non
             files = tuple(File(name, f.digest, f.size) for name, f in upload.files.items())
             return served.jobs.submit(Order(tenant, files, options.as_json(), options.target, key))
 
-        return await run_in_threadpool(submit)
+        return await for_upload(request, submit)
     finally:
         upload.discard()
 

@@ -21,6 +21,16 @@ from server.waiting import Waiting
 
 KEEP_ALIVE_SECONDS = 15.0
 router = APIRouter(tags=["jobs"])
+EVENT: dict[str, Any] = {
+    "type": "object",
+    "required": ["id", "event", "data"],
+    "properties": {
+        "id": {"type": "string", "pattern": "^[0-9]+$"},
+        "event": {"enum": ["state", "stage"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
+"""One server-sent event, as OpenAPI describes those."""
 
 
 @router.post(
@@ -86,7 +96,7 @@ def cancel(served: Served, tenant: Tenant, id: str) -> Response:
     responses={
         200: {
             "description": "Server-sent events `state` and `stage`, numbered; Last-Event-ID goes on after one",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {"itemSchema": EVENT}},
         },
         **problems(400, 404, 410, 422),
     },

@@ -9,7 +9,7 @@ from server import choices
 from server.access import Served, Tenant
 from server.problems import Problem
 from server.ranges import file_answer
-from server.records import MODEL, REPORT, Job, files_of_result
+from server.records import GRAPHS, MODEL, REPORT, Job, files_of_result
 from server.routes.answers import IdempotencyKey, Prefer, ended, hand_in, problems, upload_body, wanted_wait
 from server.routes.results import BINARY
 from server.service import Service
@@ -55,7 +55,7 @@ def _answer(request: Request, served: Service, job: Job) -> Response:
     if job.result is not None:
         with served.database.read() as connection:
             files = {f.name: f for f in files_of_result(connection, job.result)}
-        if set(files) == {MODEL, REPORT}:
+        if set(files) <= {MODEL, REPORT, GRAPHS}:
             answer = file_answer(request, served.blobs.store, files[MODEL], BINARY, MODEL)
             answer.headers["Content-Location"] = f"{here}/model"
             answer.headers["Link"] = f'<{here}>; rel="describedby", <{here}/report>; rel="alternate"'

@@ -9,13 +9,15 @@ from fastapi import APIRouter, Request, Response
 from server.access import Served, Tenant
 from server.problems import Problem
 from server.ranges import file_answer
-from server.records import ENDED, MODEL, REPORT, File, files_of_result
+from server.records import ENDED, GRAPHS, MODEL, REPORT, File, files_of_result
 from server.routes.answers import find, problems
 from server.service import Service
+from superopt.explain.scene import Scene
 
 router = APIRouter(tags=["results"])
 BINARY = "application/octet-stream"
 _BYTES: dict[str, Any] = {BINARY: {"schema": {"type": "string", "format": "binary"}}}
+_DRAWN = "Boxes and lines in their places, what changed among them, and what each rule gained"
 _OBJECT: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
 
 
@@ -48,6 +50,18 @@ def model(request: Request, served: Served, tenant: Tenant, id: str) -> Response
 )
 def report(request: Request, served: Served, tenant: Tenant, id: str) -> Response:
     return file_answer(request, served.blobs.store, _file(served, tenant, id, REPORT), "application/json", REPORT)
+
+
+@router.head("/v1/jobs/{id}/graphs", include_in_schema=False)
+@router.get(
+    "/v1/jobs/{id}/graphs",
+    response_class=Response,
+    summary="Both graphs, for drawing",
+    responses={**_answers(_DRAWN, _OBJECT), 200: {"model": Scene, "description": _DRAWN}},
+)
+def graphs(request: Request, served: Served, tenant: Tenant, id: str) -> Response:
+    """Kept with the result, drawn by the page."""
+    return file_answer(request, served.blobs.store, _file(served, tenant, id, GRAPHS), "application/json", GRAPHS)
 
 
 @router.head("/v1/jobs/{id}/data/{name:path}", include_in_schema=False)

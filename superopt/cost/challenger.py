@@ -37,6 +37,8 @@ class Evidence:
 @dataclass
 class Challenger:
     subject: int
+    seen: Evidence = field(default_factory=Evidence)
+    """Every sitting, whatever it was for."""
     explored: Evidence = field(default_factory=Evidence)
     told_apart: bool = False
     confirmations: int = 0

@@ -65,6 +65,8 @@ class Progress:
     sittings: int
     seconds: float
     limit: float
+    speedup: float | None = None
+    """Of the fastest challenger so far, by all its sittings: to be shown, not to be decided by."""
 
 
 class Contest:
@@ -217,10 +219,15 @@ class Contest:
             order = [subject for subject in reversed(order) if subject not in sitting.failed]
             if self._tell is not None:
                 limit = self._method.seconds + (self._method.further if phase == "settle" else 0.0)
-                self._tell(Progress(phase, self._sittings, self._bench.clock() - self._start, limit))
+                spent = self._bench.clock() - self._start
+                self._tell(Progress(phase, self._sittings, spent, limit, self._fastest()))
             if self._bench.clock() >= self._end(phase):
                 break
         return sittings
+
+    def _fastest(self) -> float | None:
+        ratios = [math.exp(median(c.seen.log_ratios)) for c in self._challengers if c.seen]
+        return max(ratios, default=None)
 
     def _end(self, phase: Phase) -> float:
         return self._last if phase == "settle" else self._deadline
@@ -239,6 +246,8 @@ class Contest:
         for subject, samples in sitting.samples.items():
             self._samples[subject] += samples
             self._runs[subject] += sitting.runs(subject)
+            if subject != FIRST and FIRST in sitting.samples:
+                self._challengers[subject - 1].seen.add(sitting, subject)
         for subject, why in sitting.failed.items():
             if subject == FIRST:
                 raise CannotRun(why)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from superopt.engine.interrupts import held_back
 from superopt.engine.job import Known, OptimizeJob, Stage
-from superopt.engine.pages import make_page, make_plain_page
+from superopt.engine.pages import make_page, make_plain_page, make_scene
 from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
 from superopt.errors import BadModel, BadOption, CannotWrite, LimitHit, SuperoptError, WorkerDied
 from superopt.ir.files import Written, clear_write_errors, free_data_name, place, refuse_unwritable
@@ -38,10 +38,12 @@ def deliver(
     tell: Callable[[Stage], None],
     html: Path | None = None,
     *,
+    scene: Path | None = None,
     patient: bool = False,
 ) -> Delivered:
     """Optimize `source` into `out`; without `out` no model is written. With `html`, the page of the run as well.
 
+    `scene`: where both graphs go as data, for a page that draws them.
     `patient`: on Ctrl-C what was found so far is delivered, if anything was; a second one ends it at once.
     """
     _refuse_bad_paths(source, out)
@@ -63,10 +65,14 @@ def deliver(
                 raise
             kept = _keep_original(source, out, folder, job, watched.known)
             report = _report_of_kept(watched, stopped, options)
+            if scene is not None:
+                make_scene(source, None, report, options, scene, tell)
             return Delivered(kept, report if html is None else make_plain_page(report, html), stopped)
         report = Report.model_validate(done.report)
         if html is not None:
             report = make_page(source, done.candidate, _with_path(report, out), options, html, tell)
+        if scene is not None:
+            make_scene(source, done.candidate, report, options, scene, tell)
         if out is None:
             return Delivered(None, report, None)
         assert done.result is not None

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from superopt.report import Environment, ModelFacts, Record
+from superopt.search.ending import Basis
 
 
 class OptimizeJob(Record):
@@ -50,6 +51,15 @@ class PageJob(Record):
     options: dict[str, Any]
 
 
+class SceneJob(Record):
+    kind: Literal["scene"] = "scene"
+    original: Path
+    candidate: Path = Field(description="the rewritten model, returned or not")
+    report: dict[str, Any]
+    scene: Path
+    options: dict[str, Any]
+
+
 class AuditJob(Record):
     kind: Literal["audit"] = "audit"
     original: Path
@@ -67,7 +77,7 @@ class ExplainJob(Record):
     options: dict[str, Any]
 
 
-AnyJob: TypeAlias = OptimizeJob | CheckJob | BenchJob | DiffJob | PageJob | AuditJob | ExplainJob
+AnyJob: TypeAlias = OptimizeJob | CheckJob | BenchJob | DiffJob | PageJob | SceneJob | AuditJob | ExplainJob
 Job = Annotated[AnyJob, Field(discriminator="kind")]
 JOB: TypeAdapter[AnyJob] = TypeAdapter(Job)
 
@@ -78,6 +88,8 @@ class Stage(Record):
     event: Literal["stage"] = "stage"
     stage: str
     detail: str = ""
+    speedup: float | None = Field(default=None, ge=1.0, description="the best so far; 1 where that is the original")
+    basis: Basis | None = Field(default=None, description="where it comes from")
 
 
 class Known(Record):

@@ -7,15 +7,19 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from superopt.engine.job import DiffJob, PageJob, Stage
+from superopt.engine.job import DiffJob, PageJob, SceneJob, Stage
 from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
 from superopt.errors import SuperoptError
 from superopt.explain.page import report_page
+from superopt.explain.staging import stage
 from superopt.ir.files import clear_write_errors
 from superopt.options import Options
 from superopt.report import DiffReport, Profile, Report
 
 Tell = Callable[[Stage], None]
+
+SCENE_SECONDS = 120.0
+"""Most that a scene may take: it is worth less than the place of the next job."""
 
 
 def make_page(source: Path, candidate: Path | None, report: Report, options: Options, html: Path, tell: Tell) -> Report:
@@ -40,6 +44,24 @@ def make_plain_page(report: Report, html: Path) -> Report:
     with clear_write_errors(html):
         html.write_text(report_page(report, None, {}), encoding="utf-8")
     return report
+
+
+def make_scene(source: Path, candidate: Path | None, report: Report, options: Options, out: Path, tell: Tell) -> None:
+    """Write both graphs of a run, and what each rule gained, as data."""
+    note = ""
+    if candidate is not None and report.rewrites:
+        limits = _limits(options)
+        job = SceneJob(
+            original=source, candidate=candidate, report=report.model_dump(mode="json"), scene=out,
+            options=options.as_json(),
+        )  # fmt: skip
+        try:
+            run_job(job, Limits(min(limits.seconds, SCENE_SECONDS), limits.memory_bytes), tell, Watched())
+            return
+        except SuperoptError as error:
+            note = f"the graphs could not be drawn: {error}"
+    with clear_write_errors(out):
+        out.write_text(stage(report, None, note).model_dump_json(), encoding="utf-8")
 
 
 def diff(before: Path, after: Path, options: Options, tell: Tell, html: Path | None) -> DiffReport:

@@ -24,8 +24,10 @@ from superopt.engine.job import (
     Offer,
     OptimizeJob,
     PageJob,
+    SceneJob,
     Stage,
 )
+from superopt.engine.standing import Standing
 from superopt.errors import SuperoptError
 from superopt.options import from_json
 from superopt.report import Report
@@ -35,7 +37,7 @@ from superopt.search.compare import bench_models, check_models
 from superopt.search.ending import Ending
 from superopt.search.explain import explain
 from superopt.search.optimize import Destination, optimize_model
-from superopt.search.page import diff_models, write_page
+from superopt.search.page import diff_models, write_page, write_scene
 
 PR_SET_PDEATHSIG = 1
 
@@ -61,15 +63,17 @@ def main() -> None:
 def _work(job: AnyJob, send: Callable[[AnyEvent], None]) -> Done:
     options = from_json(job.options)
 
+    standing = Standing()
+
     def tell(stage: str, detail: str = "") -> None:
-        send(Stage(stage=stage, detail=detail))
+        send(Stage(stage=stage, detail=detail, speedup=standing.speedup, basis=standing.basis))
 
     if isinstance(job, OptimizeJob):
         where = Destination(job.folder, job.name, job.data_name, job.share_data)
         outcome = optimize_model(
             job.model, where, options, tell,
             lambda facts, external, environment: send(Known(facts=facts, external=external, environment=environment)),
-            _ending(send),
+            _ending(send, standing),
         )  # fmt: skip
         return Done(
             report=outcome.report.model_dump(mode="json"), result=outcome.written.path,
@@ -89,10 +93,13 @@ def _work(job: AnyJob, send: Callable[[AnyEvent], None]) -> Done:
         report = Report.model_validate(job.report)
         profile = write_page(job.original, job.candidate, report, options, job.html, tell)
         return Done(report={"profile": None if profile is None else profile.model_dump(mode="json")})
+    if isinstance(job, SceneJob):
+        write_scene(job.original, job.candidate, Report.model_validate(job.report), job.scene, tell)
+        return Done(report={})
     return Done(report=bench_models(job.models, options, tell).model_dump(mode="json"))
 
 
-def _ending(send: Callable[[AnyEvent], None]) -> Ending:
+def _ending(send: Callable[[AnyEvent], None], standing: Standing) -> Ending:
     """The parent asks for an end with SIGINT, once it was told that there is something to end with."""
     asked = threading.Event()
     offered = threading.Event()
@@ -103,7 +110,7 @@ def _ending(send: Callable[[AnyEvent], None]) -> Ending:
             offered.set()
             send(Offer())
 
-    return Ending(asked.is_set, offer)
+    return Ending(asked.is_set, offer, standing.hear)
 
 
 def _private_stdout() -> IO[str]:

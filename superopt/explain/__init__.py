@@ -12,9 +12,11 @@ Comparing:
 Drawing:
 
     order.py        both graphs as one sequence: changed regions, and unchanged stretches between them
+    sketches.py     what to draw: boxes, and lines between them
     layout.py       places of boxes and lines: layers by longest path
-    drawing.py      boxes and lines as SVG
+    drawing.py      sketches as SVG
     graphs.py       the two graphs side by side
+    scene.py        the same as data, for whoever draws it himself; staging.py: made from a difference
 
 The page:
 

@@ -1,141 +1,38 @@
-"""Graphs as SVG: boxes for nodes, pills for values that come from outside or leave, lines between them."""
+"""Sketches as SVG."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-from superopt.explain.difference import Status
 from superopt.explain.layout import Box, Placed, lay_out
-from superopt.explain.markup import Markup, element, shorten
-from superopt.explain.view import View
-from superopt.ir.graph import Node, Parameter, Value
-from superopt.ir.types import TensorType, Type, format_dim
-
-HEIGHT, PILL, NARROW, WIDE = 36.0, 30.0, 84.0, 190.0
-LETTER, SMALL_LETTER, MONO_LETTER = 7.4, 6.1, 6.8
-"""Widths of a letter in each font; generous, fonts differ."""
+from superopt.explain.markup import Markup, element
+from superopt.explain.sketches import Shape, Sketch
 
 MARGIN = 8.0
-MOST_TITLE = 1200
-"""Letters of a tooltip; a Split of a hundred results has more."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """What to draw in one place."""
-
-    kind: str
-    """Class of the drawing: a status, `value`, `constant` or `block`."""
-    head: str
-    foot: str
-    title: str
-    target: str | None = None
-    """Where a click leads."""
-
-    @property
-    def box(self) -> Box:
-        head = len(self.head) * (MONO_LETTER if self.is_value else LETTER)
-        width = max(head, len(self.foot) * SMALL_LETTER) + 22
-        return Box(min(max(width, NARROW), WIDE), PILL if self.is_value else HEIGHT)
-
-    @property
-    def is_value(self) -> bool:
-        return self.kind in ("value", "constant")
-
-
-def draw(shapes: Sequence[Shape], lines: Iterable[tuple[int, int]], label: str) -> Markup:
-    """One picture; `label` says what it shows to who cannot see it."""
-    boxes = [shape.box for shape in shapes]
-    placed = lay_out(boxes, list(lines))
+def draw(sketch: Sketch) -> Markup:
+    boxes = [shape.box for shape in sketch.shapes]
+    placed = lay_out(boxes, sketch.lines)
     width, height = round(placed.width + 2 * MARGIN), round(placed.height + 2 * MARGIN)
-    drawn = [_box(shape, boxes[i], placed.centres[i]) for i, shape in enumerate(shapes)]
+    drawn = [_box(shape, boxes[i], placed.centres[i]) for i, shape in enumerate(sketch.shapes)]
     return element(
         "svg",
-        element("g", _lines(shapes, boxes, placed), class_="lines"),
+        element("g", _lines(sketch.shapes, boxes, placed), class_="lines"),
         drawn,
         viewBox=f"{-MARGIN:g} {-MARGIN:g} {width} {height}",
         width=width,
         height=height,
         role="img",
-        aria_label=label,
+        aria_label=sketch.label,
     )
 
 
-def node_shape(view: View, node: Node, status: Status, why: str = "", target: str | None = None) -> Shape:
-    lines = [view.name(node), view.lines[node], *view.constant_lines([node]), *([why] if why else [])]
-    title = "\n".join(shorten(line, MOST_TITLE) for line in lines)
-    return Shape(status, shorten(node.kind.rsplit("::", 1)[-1], 24), short_type(_first_type(node)), title, target)
-
-
-def draw_nodes(
-    view: View,
-    nodes: Sequence[Node],
-    statuses: Mapping[Node, Status],
-    reasons: Mapping[Node, str],
-    label: str,
-    constants: Iterable[Value] = (),
-) -> Markup:
-    """Some nodes of a graph, in its order, with the values that lead into them and out of them.
-
-    Constants are left out, but for those named.
-    """
-    inside = set(nodes)
-    results = set(view.graph.outputs)
-    entering = dict.fromkeys(constants)
-    entering |= dict.fromkeys(
-        value for node in nodes for value in node.operands if value.constant is None and value.node not in inside
-    )
-    leaving = [
-        value
-        for node in nodes
-        for value in node.outputs
-        if value in results or any(reader not in inside for reader, _ in view.readers.get(value, ()))
-    ]
-    shapes = [value_shape(view, value) for value in entering]
-    index: dict[Value, int] = {value: i for i, value in enumerate(entering)}
-    lines: list[tuple[int, int]] = []
-    for node in nodes:
-        lines += [(index[value], len(shapes)) for value in node.operands if value in index]
-        index |= {value: len(shapes) for value in node.outputs}
-        shapes.append(node_shape(view, node, statuses[node], reasons.get(node, "")))
-    for value in leaving:
-        lines.append((index[value], len(shapes)))
-        shapes.append(value_shape(view, value))
-    return draw(shapes, lines, label)
-
-
-def block_shape(view: View, nodes: Collection[Node]) -> Shape:
-    """A stretch of unchanged nodes as one box."""
-    common = [kind.rsplit("::", 1)[-1] for kind, _ in Counter(node.kind for node in nodes).most_common(3)]
-    named = "\n".join(view.name(node) for node in list(nodes)[:12])
-    return Shape("block", f"{len(nodes)} unchanged", shorten(", ".join(common), 28), named)
-
-
-def short_type(type_: Type) -> str:
-    """The shape, in few letters; the element type only where it is not float32."""
-    if not isinstance(type_, TensorType) or (type_.dtype is None and type_.shape is None):
-        return ""
-    if type_.shape is None:
-        return f"{type_.dtype} of any shape"
-    dims = "×".join(map(format_dim, type_.shape))
-    dtype = "" if type_.dtype is None or type_.dtype.value == "float32" else f"{type_.dtype.value} "
-    return shorten(f"{dtype}{dims or 'scalar'}", 30)
-
-
-def value_shape(view: View, value: Value) -> Shape:
-    name = view.names[value]
-    if value.constant is not None:
-        return Shape("constant", shorten(name, 28), short_type(value.type), view.constant_line(value, value.constant))
-    maker = "input of the graph" if isinstance(value.producer, Parameter) else ""
-    if isinstance(value.producer, Node):
-        maker = f"made by {view.name(value.producer)} ({value.producer.kind})"
-    return Shape("value", shorten(name, 28), short_type(value.type), f"{name}\n{maker}")
-
-
-def _first_type(node: Node) -> Type:
-    return node.types[0] if node.types else None
+def line_path(boxes: Sequence[Box], line: tuple[int, int], points: Sequence[tuple[float, float]]) -> str:
+    """The way of a line from the foot of one box to the head of another, in the words of SVG."""
+    (x, y), (end, bottom) = points[0], points[-1]
+    first, last = (x, y + boxes[line[0]].height / 2), (end, bottom - boxes[line[1]].height / 2 - 3)
+    return _curve([first, *points[1:-1], last])
 
 
 def _box(shape: Shape, box: Box, centre: tuple[float, float]) -> Markup:
@@ -152,7 +49,7 @@ def _box(shape: Shape, box: Box, centre: tuple[float, float]) -> Markup:
     if shape.foot:
         content.append(element("text", shape.foot, x=round(x), y=round(y + 11), class_="f"))
     drawn = element("g", content, class_=f"n {shape.kind}")
-    return drawn if shape.target is None else element("a", drawn, href=shape.target)
+    return drawn if shape.region is None else element("a", drawn, href=f"#region-{shape.region}")
 
 
 def _lines(shapes: Sequence[Shape], boxes: Sequence[Box], placed: Placed) -> Iterable[Markup]:
@@ -160,9 +57,7 @@ def _lines(shapes: Sequence[Shape], boxes: Sequence[Box], placed: Placed) -> Ite
         if not points:
             yield from (_stub(placed, boxes, a, 1, shapes[b].title), _stub(placed, boxes, b, -1, shapes[a].title))
             continue
-        (x, y), (end, bottom) = points[0], points[-1]
-        first, last = (x, y + boxes[a].height / 2), (end, bottom - boxes[b].height / 2 - 3)
-        yield element("path", d=_curve([first, *points[1:-1], last]))
+        yield element("path", d=line_path(boxes, (a, b), points))
 
 
 def _curve(points: Sequence[tuple[float, float]]) -> str:

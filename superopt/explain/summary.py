@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from superopt.explain.difference import Difference
 from superopt.explain.regions import Region
@@ -22,7 +23,7 @@ def summarize(before: Model, after: Model, difference: Difference) -> DiffReport
         removed=difference.count("removed"),
         added=difference.count("added"),
         surroundings=surroundings,
-        regions=list(_regions(difference, "", 0)),
+        regions=[_told(region) for region in all_regions(difference)],
     )
 
 
@@ -46,23 +47,41 @@ def region_place(difference: Difference, region: Region) -> str:
     return difference.after.name(region.after[0])
 
 
-def _regions(difference: Difference, where: str, offset: int) -> Iterator[DiffRegion]:
+@dataclass(frozen=True)
+class Numbered:
+    """A region of a graph or of a body inside it, under the number that people are told."""
+
+    number: int
+    place: str
+    like: int | None
+    region: Region
+    difference: Difference
+    """Of the graph that it is in."""
+
+
+def all_regions(difference: Difference, where: str = "", offset: int = 0) -> Iterator[Numbered]:
     """Those of a graph, then those of its nodes' bodies, numbered on."""
     for region in difference.regions:
-        yield DiffRegion(
-            number=region.number + offset,
-            place=where + region_place(difference, region),
-            removed=region.removed,
-            added=region.added,
-            changed=len(region.changed),
-            like=None if region.like is None else region.like + offset,
-            lines=region_lines(difference, region),
-        )
+        like = None if region.like is None else region.like + offset
+        yield Numbered(region.number + offset, where + region_place(difference, region), like, region, difference)
     offset += len(difference.regions)
     for node, name, inside in difference.nested:
-        for region in _regions(inside, f"{where}{difference.before.name(node)}/{name}/", offset):
-            offset = region.number
-            yield region
+        for found in all_regions(inside, f"{where}{difference.before.name(node)}/{name}/", offset):
+            offset = found.number
+            yield found
+
+
+def _told(numbered: Numbered) -> DiffRegion:
+    region = numbered.region
+    return DiffRegion(
+        number=numbered.number,
+        place=numbered.place,
+        removed=region.removed,
+        added=region.added,
+        changed=len(region.changed),
+        like=numbered.like,
+        lines=region_lines(numbered.difference, region),
+    )
 
 
 def _versions(before: Model, after: Model) -> Iterator[str]:

@@ -6,20 +6,22 @@ as a whole by the prover that every rule goes through, which does not know how i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from superopt.ops.evaluate import Unsupported
 from superopt.ops.formula import Illegal, NotCovered
 from superopt.ops.registry import Registry
 from superopt.partial.derivation import Use
-from superopt.partial.differ import Disagreement, Wrong, loses_nan, wrong
-from superopt.partial.families import FAMILIES, Family
+from superopt.partial.differ import Disagreement, Wrong, seen_wrong, wrong
+from superopt.partial.families import BY_NAME, FAMILIES, Family
+from superopt.partial.lost import loses_nan
 from superopt.partial.mend import mendings
 from superopt.partial.program import GivenUp, Mutant, Original, shapes
 from superopt.partial.proofs import Proofs
 from superopt.partial.terms import Terms
-from superopt.rewrite.rule import Rule
+from superopt.rewrite.rule import PARTIAL, Call, Rule, Step
 from superopt.rewrite.text import format_meaning
 from superopt.verify.agree import Box
 from superopt.verify.prove import Verdict
@@ -116,8 +118,7 @@ def attempted(
         found = wrong(mutant, registry)
         if found.share > share:
             raise GivenUp(f"wrong in {found.share:.0%} of its results")
-        rules = list(mendings(mutant, found, registry)) if any(found.boxes.values()) else [mutant.rule]
-        kept = [rule for rule in rules if not loses_nan(rule, registry)]
+        kept = [rule for rule in _mended(mutant, found, registry) if not loses_nan(rule, registry)]
         if not kept:
             raise GivenUp("a NaN would get lost")
     except Disagreement as bug:
@@ -125,8 +126,17 @@ def attempted(
     except (Illegal, NotCovered, Unsupported, GivenUp) as why:
         tell("dropped", f"{mutant.family}: {why}")
     else:
-        return tuple(Attempt(mutant, replace(rule, doc=_told(mutant, found)), found) for rule in kept)
+        return tuple(Attempt(mutant, rule, found) for rule in kept)
     return ()
+
+
+def _mended(mutant: Mutant, found: Wrong, registry: Registry) -> list[Rule]:
+    """The rule with what is wrong mended, in each way that there is; each tells what it does, and how much of it is a
+    correction."""
+    boxes = sum(map(len, found.boxes.values()))
+    mending = f"{found.share:.2%} of the results are mended, in {boxes} boxes." if boxes else "Nothing is mended."
+    rules = mendings(mutant, found, registry) if boxes else [mutant.rule]
+    return [replace(rule, doc=f"{mutant.rule.doc} {mending}") for rule in rules]
 
 
 def confirmed(attempt: Attempt, proofs: Proofs, *, tell: Tell = lambda _, __: None) -> Corrected | None:
@@ -146,17 +156,34 @@ def confirmed(attempt: Attempt, proofs: Proofs, *, tell: Tell = lambda _, __: No
 def proved_again(rule: Rule, proofs: Proofs) -> Verdict:
     """A rule that somebody says came from a mutant, proved from its text alone.
 
-    What was too long to be proved at once is mutated again, to see what it follows from.
+    What was too long to be proved at once is mutated again by the family that it names, to see what it follows from.
     """
     original = Original(rule.given, rule.left, dict.fromkeys(rule.sizes, SAMPLE))
-    for mutant in mutants(original, proofs.registry):
+    for mutant in mutants(original, proofs.registry, families_of(rule)):
         if mutant.uses and format_meaning(mutant.rule) == format_meaning(rule):
             return proofs.verdict(rule, mutant.uses)
     return proofs.verdict(rule, ())
 
 
-def _told(mutant: Mutant, found: Wrong) -> str:
-    """What the rule does, and how much of it is a correction."""
-    boxes = sum(map(len, found.boxes.values()))
-    mending = f" {found.share:.2%} of the results are mended, in {boxes} boxes." if boxes else " Nothing is mended."
-    return mutant.rule.doc + mending
+def described_again(rule: Rule, programs: Iterable[Original], registry: Registry) -> Iterator[str]:
+    """What is said of a rule where its family makes it of one of these programs; nothing where none of them gives it.
+
+    What is wrong in a mutant is found by test alone: what the prover has to say of the rule is asked elsewhere.
+    """
+    meaning, operators = format_meaning(rule), _operators(rule.left)
+    alike = (original for original in programs if _operators(original.steps) == operators)
+    for mutant in (mutant for original in alike for mutant in mutants(original, registry, families_of(rule))):
+        if (mutant.rule.given, mutant.rule.left) == (rule.given, rule.left):
+            with suppress(Illegal, NotCovered, Unsupported, GivenUp):
+                made = _mended(mutant, seen_wrong(mutant, registry), registry)
+                yield from (other.doc for other in made if format_meaning(other) == meaning)
+
+
+def families_of(rule: Rule) -> tuple[Family, ...]:
+    """The one that its origin names; none where that is no family."""
+    kind, _, name = rule.origin.partition(" ")
+    return (BY_NAME[name],) if kind == PARTIAL and name in BY_NAME else ()
+
+
+def _operators(steps: Iterable[Step]) -> list[str]:
+    return [step.value.op if isinstance(step.value, Call) else "" for step in steps]

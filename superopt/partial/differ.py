@@ -11,28 +11,24 @@ will not be proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from superopt.ops.domains import PRIME, Field, Ordered, Reals
-from superopt.ops.evaluate import Array, Domain, Unsupported, evaluate, sized
-from superopt.ops.formula import Tensor
+from superopt.ops.evaluate import Array, Domain, Unsupported
 from superopt.ops.registry import Registry
-from superopt.partial.program import GivenUp, Mutant, Shape, instance, shape_of
-from superopt.rewrite.rule import Rule, Step
-from superopt.verify.agree import Box, agree
+from superopt.partial.program import GivenUp, Mutant, Original, Shape, instance, shape_of
+from superopt.partial.running import Draw, run_both, work
+from superopt.rewrite.rule import Rule
+from superopt.verify.agree import Agreement, Box, agree, boxes
 
 DRAWS = 3
 SMALL = 2
 """What a symbol stands for while positions are compared, if that does not make too much work; 1 else."""
-FEW_PRODUCTS, MANY_PRODUCTS = 4_000_000, 60_000_000
-"""Products up to which symbols are larger than 1, and up to which a mutant is looked at."""
-
-Draw = Callable[[Shape, str], Array]
-"""Numbers for an input, by its shape and name."""
+FEW_READ, MANY_READ = 1 << 23, 1 << 27
+"""Numbers read in one run up to which symbols are larger than 1, and up to which a mutant is looked at."""
 
 
 class Disagreement(Exception):
@@ -69,80 +65,51 @@ def _unlike(a: Array, b: Array) -> Array:
     return ~np.isclose(a, b, rtol=1e-9, atol=1e-9) if a.dtype.kind == "f" else a != b
 
 
-def loses_nan(rule: Rule, registry: Registry, *, seed: int = 0) -> bool:
-    """Whether a NaN somewhere in an input reaches the left side's results and not the right side's."""
-    sizes = dict.fromkeys(rule.sizes, 1)
-    for given in rule.given:
-        rng = np.random.default_rng(seed)
-
-        def poisoned(shape: Shape, name: str, wanted: str = given.name, rng: np.random.Generator = rng) -> Array:
-            drawn = rng.standard_normal(shape)
-            if name == wanted:
-                drawn.flat[int(rng.integers(drawn.size))] = np.nan
-            return drawn
-
-        left, right = run_both(rule, sizes, registry, Reals(), poisoned)
-        sides = [any(np.isnan(side[name]).any() for name in rule.results) for side in (left, right)]
-        if sides[0] and not sides[1]:
-            return True
-    return False
-
-
 def wrong(mutant: Mutant, registry: Registry, *, seed: int = 0) -> Wrong:
     """Raises `Disagreement` where prover and test differ."""
-    rule = mutant.rule
-    sizes = sample(mutant, registry)
-    seen = differing(rule, sizes, registry, seed=seed)
-    boxes: dict[str, tuple[Box, ...]] = dict.fromkeys(seen, ())
-    shapes = {name: mask.shape for name, mask in seen.items()}
-    if any(mask.any() for mask in seen.values()):
-        program = instance(rule, sizes, registry)
+    rule, found = mutant.rule, seen_wrong(mutant, registry, seed=seed)
+    if any(found.boxes.values()):
+        program = instance(rule, found.sizes, registry)
         left, right = program.run(rule.left), program.run(rule.right)
         inputs = {name: shape_of(tensor) for name, tensor in program.inputs.items()}
-        for name, mask in seen.items():
-            boxes[name] = _boxes(name, left[name], right[name], inputs, mask, seed)
-    return Wrong(boxes, shapes, sizes)
+        for name, seen in found.boxes.items():
+            if seen:
+                _confirm(name, agree(left[name], right[name], inputs, seed=seed), _mask(seen, found.shapes[name]))
+    return found
 
 
-def _boxes(
-    name: str, left: Tensor, right: Tensor, inputs: Mapping[str, Shape], seen: Array, seed: int
-) -> tuple[Box, ...]:
-    if not seen.any():
-        return ()
-    found = agree(left, right, inputs, seed=seed)
-    told = np.zeros_like(seen)
-    for box in found.different:
-        told[box.slices] = True
-    for box in found.unproved:
-        told[box.slices] = False
+def seen_wrong(mutant: Mutant, registry: Registry, *, seed: int = 0) -> Wrong:
+    """By the test alone, which needs no prover."""
+    sizes = sample(mutant, registry)
+    seen = differing(mutant.rule, sizes, registry, seed=seed)
+    shapes = {name: mask.shape for name, mask in seen.items()}
+    return Wrong({name: tuple(boxes(mask)) for name, mask in seen.items()}, shapes, sizes)
+
+
+def _confirm(name: str, found: Agreement, seen: Array) -> None:
+    told = _mask(found.different, seen.shape) & ~_mask(found.unproved, seen.shape)
     if (told != seen).any():
         place = tuple(int(k) for k in np.argwhere(told != seen)[0])
         raise Disagreement(f"{name}{list(place)} is {'wrong' if seen[place] else 'right'} by test, not by proof")
     if found.unproved:
         raise GivenUp(f"{name} is right in a part where that could not be proved")
-    return found.different
+
+
+def _mask(inside: Iterable[Box], shape: Shape) -> Array:
+    found = np.zeros(shape, bool)
+    for box in inside:
+        found[box.slices] = True
+    return found
 
 
 def sample(mutant: Mutant, registry: Registry) -> dict[str, int]:
     """Small numbers for the symbols of the mutant."""
     for most in (SMALL, 1):
         sizes = {name: min(most, n) for name, n in mutant.original.sizes.items()}
-        work = _products(mutant.rule, sizes, registry)
-        if work <= (FEW_PRODUCTS if most > 1 else MANY_PRODUCTS):
+        read = work(Original(mutant.rule.given, mutant.rule.left, sizes), registry)
+        if read <= (FEW_READ if most > 1 else MANY_READ):
             return sizes
-    raise GivenUp(f"too large to be looked at: {work:.1e} products")
-
-
-def _products(rule: Rule, sizes: Mapping[str, int], registry: Registry) -> int:
-    """How many numbers are multiplied, at most: elements of a result by those that one of them reads of the weights."""
-    program = instance(rule, sizes, registry)
-    results = program.run(rule.left)
-    kernel = min((_count(shape_of(t)[1:]) for t in program.inputs.values() if t.rank > 1), default=1)
-    return sum(_count(shape_of(results[name])) for name in rule.results) * kernel
-
-
-def _count(shape: Shape) -> int:
-    return int(np.prod(shape, dtype=np.int64))
+    raise GivenUp(f"too large to be looked at: {read:.1e} numbers would be read")
 
 
 def _both(
@@ -160,34 +127,3 @@ def _both(
         except Unsupported:
             continue
     raise Unsupported("no arithmetic knows all functions in these programs")
-
-
-def run_both(
-    rule: Rule, sizes: Mapping[str, int], registry: Registry, domain: Domain, draw: Draw
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The results of both sides, step by step, on the same numbers."""
-    left, right = run(rule, (rule.left, rule.right), sizes, registry, domain, draw)
-    return left, right
-
-
-def run(
-    rule: Rule,
-    sides: Iterable[Sequence[Step]],
-    sizes: Mapping[str, int],
-    registry: Registry,
-    domain: Domain,
-    draw: Draw,
-) -> list[dict[str, Array]]:
-    """The results of some sides of a rule."""
-    values: dict[str, Any] = {}
-
-    def keep(name: str, tensor: Tensor) -> Tensor:
-        key = f"{name}#{len(values)}"
-        values[key] = evaluate(tensor, values, domain)
-        return sized(values[key].shape, key)
-
-    program = instance(rule, sizes, registry, keep)
-    for name, tensor in program.inputs.items():
-        values[name] = np.asarray(draw(shape_of(tensor), name))
-    made = [program.run(side) for side in sides]
-    return [{name: evaluate(side[name], values, domain) for name in rule.results} for side in made]

@@ -14,6 +14,7 @@ that makes strips of boxes: every cut copies the result once more.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -100,7 +101,7 @@ def _covered(boxes: Sequence[Box], shape: Shape) -> float:
     return float(mask.mean())
 
 
-class _Mending:
+class _Mending(ABC):
     """One result."""
 
     def __init__(self, name: str, made: str, wrong: Wrong, restriction: Restriction, writer: Writer) -> None:
@@ -112,9 +113,9 @@ class _Mending:
         self.restriction, self.writer = restriction, writer
         self.whole = tuple((0, n) for n in self.shape)
 
+    @abstractmethod
     def written(self) -> str:
         """The name of the mended result."""
-        raise NotImplementedError
 
     def is_right(self, part: Part) -> bool:
         return not any(_overlap(box, part) for box in self.boxes)

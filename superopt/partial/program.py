@@ -121,11 +121,15 @@ def shape_of(tensor: Tensor) -> Shape:
     return tuple(int(n) for n in tensor.shape)  # pyright: ignore[reportArgumentType]
 
 
+def started(original: Original, registry: Registry, keep: Keep = lambda _, tensor: tensor) -> Program:
+    """The program at its own sizes, ready to run its steps."""
+    return instance(Rule("original", "", original.given, (), original.steps, ()), original.sizes, registry, keep)
+
+
 def shapes(original: Original, registry: Registry) -> dict[str, Shape]:
     """Shapes of inputs and values, in numbers."""
-    rule = Rule("original", "", original.given, (), original.steps, ())
-    program = instance(rule, original.sizes, registry)
-    return {name: shape_of(tensor) for name, tensor in program.run(original.steps).items()}
+    values = started(original, registry).run(original.steps)
+    return {name: shape_of(tensor) for name, tensor in values.items()}
 
 
 def names_read(value: Operand) -> list[str]:

@@ -12,6 +12,9 @@ from superopt.rewrite.ruleset import digest, proved
 from superopt.verify.prove import SOLVER, Verdict, prove
 
 SECONDS = 20.0
+"""For each proof, by the clock on the wall."""
+LONGER = 5
+"""How many times as long all rules together may take that another follows from."""
 BY_LEMMAS = "+lemmas"
 """In the proof of a rule that follows from others, which were proved at once."""
 
@@ -35,11 +38,16 @@ class Proofs:
 
     def derived(self, rule: Rule, uses: Sequence[Use]) -> Verdict:
         """By the rules it follows from, each proved, and that it does follow."""
-        verdicts = [self.of(rule) for rule in dict.fromkeys(use.rule for use in uses)]
-        cases, seconds = sum(v.cases for v in verdicts), sum(v.seconds for v in verdicts)
-        failed = next((v for v in verdicts if v.status != "proved"), None)
-        if failed is not None:
-            return Verdict("unknown", f"a rule that it follows from: {failed.reason}", cases, seconds)
+        cases, seconds = 0, 0.0
+        for lemma in dict.fromkeys(use.rule for use in uses):
+            verdict = self.of(lemma)
+            cases, seconds = cases + verdict.cases, seconds + verdict.seconds
+            if verdict.status != "proved":
+                return Verdict("unknown", f"a rule that it follows from: {verdict.reason}", cases, seconds)
+            if seconds > LONGER * self.seconds:
+                return Verdict(
+                    "unknown", f"no proof of all that it follows from within {seconds:.0f} s", cases, seconds
+                )
         try:
             follow(rule, uses, self.registry)
         except DoesNotFollow as why:

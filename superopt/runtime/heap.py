@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 
-_M_MMAP_THRESHOLD = -3
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _BLOCK = 1 << 20
 
 
@@ -25,6 +25,13 @@ def map_large_blocks() -> None:
     mallopt = getattr(_libc(), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _BLOCK)
+
+
+def share_one_heap() -> None:
+    """Makes all threads take from one heap: each would keep what it once needed. For a process that runs for long."""
+    mallopt = getattr(_libc(), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, 1)
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from superopt.rewrite.rewriter import Rewriter, Taken
 from superopt.search.ending import Ending
 from superopt.search.explore import Candidate
 from superopt.search.follow import follow
+from superopt.search.forecast import Forecast
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import MEASURED, Judge, Look, Tell
 from superopt.search.mutated import mutated_regions
@@ -44,12 +45,20 @@ class _Choice:
 
 class Hunter:
     def __init__(
-        self, book: Rulebook, rewriter: Rewriter, scales: Scales, budget: Budget, tell: Tell, ending: Ending
+        self,
+        book: Rulebook,
+        rewriter: Rewriter,
+        scales: Scales,
+        budget: Budget,
+        tell: Tell,
+        ending: Ending,
+        forecast: Forecast | None = None,
     ) -> None:
         self.rules, self.rewriter, self.scales, self.budget = book.rules, rewriter, scales, budget
         self.tell, self.ending = tell, ending
         self.found = Hunted()
-        self.judge = Judge(scales, budget, self.found, tell, ending)
+        self.forecast = forecast or Forecast()
+        self.judge = Judge(scales, budget, self.found, tell, ending, self.forecast)
         self._choices: dict[str, _Choice] = {}
         self._stop = False
 
@@ -68,9 +77,11 @@ class Hunter:
         """The graph with mutants where they are faster, each taken as it is: what else may be done to it, and to what
         was not mutated, the rounds find out."""
         found = list(mutated_regions(piece, where, self.rules, self.rewriter, self.scales))
+        self.forecast.begin(where)
         kinds = self._kinds([region for region, _ in found])
         candidates = {region.members: group for region, group in found}
-        for key, look in self._looks(kinds, kinds).items():
+        whole = self._price(cut(piece, self._is_open, 0, where)) if found else None
+        for key, look in self._looks(kinds, kinds, whole).items():
             look.candidates, look.curious = candidates[look.region.members], True
             self.judge.time(look)
             self._decide(key, look)
@@ -80,6 +91,7 @@ class Hunter:
 
     def _round(self, piece: Piece, where: str, number: int) -> tuple[Piece, bool]:
         regions = cut(piece, self._is_open, number, where)
+        self.forecast.begin(where)
         kinds = self._kinds(regions)
         if not number:
             self.found.regions += len(regions)
@@ -104,8 +116,12 @@ class Hunter:
             self.judge.time(look, MEASURED // 2)
             self._decide(key, look)
 
-    def _looks(self, new: Kinds, kinds: Kinds) -> dict[str, Look]:
-        """New kinds with their numbers; those that are worth a look, the costliest first."""
+    def _price(self, regions: Sequence[Region]) -> float:
+        return sum(self.scales.price(region.piece, region) for region in regions)
+
+    def _looks(self, new: Kinds, kinds: Kinds, whole: float | None = None) -> dict[str, Look]:
+        """New kinds with their numbers; those that are worth a look, the costliest first. `whole`: what the graph
+        costs, where that is more than these regions."""
         costs = {key: len(group) * self.scales.price(group[0].piece, group[0]) for key, group in kinds.items()}
         total = sum(costs.values()) or 1.0
         looks: dict[str, Look] = {}
@@ -114,7 +130,8 @@ class Hunter:
             first = new[key][0]
             self._choices[key] = _Choice(self.found.distinct, first.piece)
             if costs[key] >= LEAST_SHARE * total:
-                looks[key] = Look(first, len(new[key]), costs[key] / total, self.found.distinct)
+                part = costs[key] / max(whole or total, costs[key])
+                looks[key] = Look(first, len(new[key]), costs[key] / total, self.found.distinct, part)
         return looks
 
     def _decide(self, key: str, look: Look) -> None:

@@ -13,6 +13,7 @@ from superopt.rewrite.weights import combined_bytes
 from superopt.rewrite.whole import weight_bytes
 from superopt.search.ending import Ending
 from superopt.search.explore import Candidate
+from superopt.search.forecast import Forecast
 from superopt.search.hunted import Budget, Gain, Hunted
 from superopt.search.regions import Region
 from superopt.search.scales import Scales
@@ -42,6 +43,8 @@ class Look:
     count: int
     share: float
     kind: int
+    part: float = 0.0
+    """Of the graph's time, by prediction."""
     candidates: Sequence[Candidate] = ()
     curious: bool = False
     """Whether the clock is asked whatever is predicted."""
@@ -50,8 +53,11 @@ class Look:
 
 
 class Judge:
-    def __init__(self, scales: Scales, budget: Budget, found: Hunted, tell: Tell, ending: Ending) -> None:
+    def __init__(
+        self, scales: Scales, budget: Budget, found: Hunted, tell: Tell, ending: Ending, forecast: Forecast
+    ) -> None:
         self.scales, self.budget, self.found, self.tell, self.ending = scales, budget, found, tell, ending
+        self.forecast = forecast
         self._price = scales.price
         self._grown = 0
 
@@ -106,6 +112,10 @@ class Judge:
         rules = tuple(s.rule.name for s in chosen.steps)
         self.found.gains.append(Gain(look.kind, look.count, predicted, measured, rules, sure))
         self.ending.is_worthwhile()
+        self.forecast.gain(look.region.where, look.part, *measured)
+        self.ending.is_worth(self.forecast.speedup, "predicted")
+        before, after = measured
+        self.tell("timing regions", f"{before / after:.2f}× by {', '.join(dict.fromkeys(rules))}")
 
     def _promising(self, look: Look) -> list[Candidate]:
         """The cheapest by prediction that were not timed yet, one for each way of getting there before a second."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from superopt.errors import BadInput
+from superopt.ir.graph import Graph
 from superopt.ops.evaluate import Unsupported
 from superopt.ops.formula import Illegal, NotCovered
 from superopt.ops.registry import Registry
-from superopt.partial.corrected import proved_again
-from superopt.partial.differ import loses_nan
+from superopt.partial.corrected import described_again, proved_again
+from superopt.partial.families import BY_NAME
+from superopt.partial.lost import loses_nan
 from superopt.partial.program import GivenUp
 from superopt.partial.proofs import BY_LEMMAS, Proofs
 from superopt.report import MutantRule
+from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.rule import PARTIAL, Rule
 from superopt.rewrite.ruleset import digest
 from superopt.rewrite.text import parse_rules
-from superopt.search.mutating import BY_NAME
+from superopt.search.mutating import programs
 from superopt.verify.prove import SOLVER, Verdict
 
 SECONDS = 60.0
-"""CPU seconds for each proof: a machine may be slower than the one that found it."""
+"""For each proof, by the clock on the wall: a machine may be slower than the one that found it."""
 
 
 def follows_from_others(rule: Rule) -> bool:
@@ -45,6 +48,8 @@ class MutantProver:
                 return Verdict("refuted", "true for numbers only, a NaN would get lost", verdict.cases, verdict.seconds)
         except (Illegal, NotCovered, Unsupported, GivenUp) as why:
             return Verdict("unknown", str(why), 0, 0.0)
+        except RecursionError:
+            return Verdict("unknown", "too deeply nested", 0, 0.0)
         return verdict
 
     def confirm(self, told: MutantRule) -> Rule | str:
@@ -53,10 +58,26 @@ class MutantProver:
             rule = _as_told(told, self._proofs.registry)
         except BadInput as problem:
             return f"mutant {told.name}: {str(problem).splitlines()[0]}"
+        except RecursionError:
+            return f"mutant {told.name}: its text is too deeply nested"
         verdict = self.verdict(rule)
         if verdict.status != "proved":
             return f"mutant {told.name}: could not be proved again: {verdict.status}, {verdict.reason}"
         return rule
+
+
+def misdescribed(rule: Rule, top: Graph, rewriter: Rewriter) -> str:
+    """What is wrong with what a mutant says of itself, such as the part that it mends; empty where nothing is.
+
+    Its family makes it again of the programs of a graph, as the search did, and says what it is.
+    """
+    meant = ""
+    for meant in described_again(rule, programs(top, rewriter), rewriter.reader.registry):
+        if rule.doc == meant:
+            return ""
+    if not meant:
+        return f"mutant {rule.name}: its family makes no such mutant of any program of the model"
+    return f"mutant {rule.name}: says {rule.doc!r} of itself, expected {meant!r}"
 
 
 def _as_told(told: MutantRule, registry: Registry) -> Rule:

@@ -23,6 +23,7 @@ from superopt.rewrite.ruleset import digest
 from superopt.search.ending import Ending
 from superopt.search.hunted import Mutated
 from superopt.search.judge import Tell
+from superopt.search.mutated import is_region
 from superopt.search.regions import Region, extract
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
@@ -42,7 +43,7 @@ WORTH = 0.97
 EACH = 0.25
 """Seconds on the clock for each graph."""
 PROOF = 10.0
-"""CPU seconds for each proof."""
+"""Seconds for each proof, by the clock on the wall."""
 
 
 class MutantFinder:
@@ -72,9 +73,12 @@ class MutantFinder:
         self.found.seconds += time.monotonic() - started
 
     def _worthwhile(self, piece: Piece, where: str) -> list[Place]:
-        """Programs that cost enough, each once, the costliest first."""
+        """Programs that cost enough and that something else may be written in the place of, each once, the costliest
+        first."""
         groups: dict[str, list[Place]] = {}
         for place in places(piece, self.rewriter):
+            if not is_region(piece, place.around):
+                continue
             groups.setdefault(str((place.original.given, place.original.steps)), []).append(place)
         prices = {text: self._price(piece, group[0], where) * len(group) for text, group in groups.items()}
         total = sum(price for text, price in prices.items() if len(groups[text][0].nodes) == 1)

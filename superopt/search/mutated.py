@@ -6,7 +6,7 @@ region of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 
 from superopt.errors import CannotReplay
 from superopt.ir.graph import Node
@@ -19,20 +19,49 @@ from superopt.search.regions import Region, extract
 from superopt.search.scales import Scales
 from superopt.search.trace import refuse_detours
 
+Offer = tuple[Region, Sequence[Candidate]]
+"""A region with what mutants make of it, itself first."""
+
+
+def mutated_in_turns(
+    piece: Piece, where: str, rules: Rules, rewriter: Rewriter, scales: Scales, is_kept: Callable[[str], bool]
+) -> Iterator[list[Offer]]:
+    """Regions that mutants may stand in, turn by turn. `is_kept` tells of a kind of region, when the turn is over,
+    whether a mutant stands there now; where none does, the nodes are free again for smaller programs."""
+    taken: set[Node] = set()
+    refused: set[str] = set()
+    while found := list(mutated_regions(piece, where, rules, rewriter, scales, taken=taken, refused=refused)):
+        yield found
+        for region, _ in found:
+            kind = scales.structure(region)
+            if is_kept(kind):
+                taken.update(region.members)
+            else:
+                refused.add(kind)
+
 
 def mutated_regions(
-    piece: Piece, where: str, rules: Rules, rewriter: Rewriter, scales: Scales
-) -> Iterator[tuple[Region, Sequence[Candidate]]]:
-    """Regions that have no node in common, each with what mutants make of it, itself first; those that differ in their
-    weights alone with what they make of the first of them."""
+    piece: Piece,
+    where: str,
+    rules: Rules,
+    rewriter: Rewriter,
+    scales: Scales,
+    *,
+    taken: Collection[Node] = (),
+    refused: Container[str] = (),
+) -> Iterator[Offer]:
+    """Regions that have no node in common; those that differ in their weights alone with what mutants make of the first
+    of them. None has a node that is `taken`, or is of a kind of region that was `refused`."""
     patterns = [pattern for pattern in rules.patterns.values() if pattern.rule.is_partial and pattern.roots]
-    inside: set[Node] = set()
+    inside = set(taken)
     known: dict[str, Sequence[Candidate]] = {}
     for place in places(piece, rewriter) if patterns else ():
-        if not inside.isdisjoint(place.around) or not _is_region(piece, place.around):
+        if not inside.isdisjoint(place.around) or not is_region(piece, place.around):
             continue
         region = extract(piece, place.around, where)
         kind = scales.structure(region)
+        if kind in refused:
+            continue
         if kind not in known:
             known[kind] = [c for c in candidates_of(region, patterns, rewriter, scales) if _is_about(c, place)]
         if known[kind]:
@@ -56,7 +85,7 @@ def candidates_of(
                 yield Candidate(taken.after, scales.price(taken.after, region), (taken,))
 
 
-def _is_region(piece: Piece, nodes: Sequence[Node]) -> bool:
+def is_region(piece: Piece, nodes: Sequence[Node]) -> bool:
     """Whether no path leaves the nodes and comes back."""
     try:
         refuse_detours(piece, nodes)

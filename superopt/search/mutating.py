@@ -7,12 +7,14 @@ from pathlib import Path
 
 import specs
 from superopt.errors import BadModel, BadOption
+from superopt.ir.graph import Graph
 from superopt.ir.onnx import load
 from superopt.ir.onnx.model import OPSETS
 from superopt.normalize import normalize
 from superopt.partial.corrected import Corrected, corrections, mutants
-from superopt.partial.families import FAMILIES, Family
+from superopt.partial.families import BY_NAME, FAMILIES, Family
 from superopt.partial.lift import originals
+from superopt.partial.program import Original
 from superopt.partial.proofs import Proofs
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rewriter import Rewriter
@@ -20,9 +22,6 @@ from superopt.rewrite.whole import piece_of
 from superopt.search.bodies import graphs
 
 Tell = Callable[[str, str], None]
-
-BY_NAME: dict[str, Family] = {family.__module__.rpartition(".")[2]: family for family in FAMILIES}
-"""A family is called as its file."""
 
 
 def mutants_of_model(
@@ -36,13 +35,18 @@ def mutants_of_model(
     rewriter = Rewriter(registry, model.opset, Vocabulary(), model.functions)
     proofs = Proofs(registry, seconds)
     seen: set[str] = set()
-    for graph, _ in graphs(normalize(model).graph):
-        for original in originals(piece_of(graph, rewriter.constants), rewriter):
-            for mutant in mutants(original, registry, wanted):
-                for found in corrections(mutant, proofs, tell=tell):
-                    if found.rule.name not in seen:
-                        seen.add(found.rule.name)
-                        yield found
+    for original in programs(normalize(model).graph, rewriter):
+        for mutant in mutants(original, registry, wanted):
+            for found in corrections(mutant, proofs, tell=tell):
+                if found.rule.name not in seen:
+                    seen.add(found.rule.name)
+                    yield found
+
+
+def programs(top: Graph, rewriter: Rewriter) -> Iterator[Original]:
+    """Those of a graph and of the bodies in it."""
+    for graph, _ in graphs(top):
+        yield from originals(piece_of(graph, rewriter.constants), rewriter)
 
 
 def _family(name: str) -> Family:

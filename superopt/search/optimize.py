@@ -26,7 +26,7 @@ from superopt.search.hunting import Ground, Hunting, search_report
 from superopt.search.rulebook import open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
 from superopt.search.trace import mutants_used, told
-from superopt.search.trial import ORIGINAL, Tell, Trial
+from superopt.search.trial import ORIGINAL, Heard, Tell, Trial
 from superopt.search.variants import Repairer, Variant, variants
 from superopt.search.workshop import Workshop
 
@@ -93,7 +93,7 @@ class _Run:
         workshop = Workshop(self.base, tidied.graph, book, self._vocabulary(self.options.allow == "contrib"))
         with Ground(self.trial, self.options, self.tell, self.ending) as ground:
             hunting = ground.hunt(workshop)
-            variant, files = self._best(variants(workshop, tidied.rewrites, hunting.found), hunting.found)
+            variant, files = self._best(variants(workshop, tidied.rewrites, hunting.found), hunting.found, self._worth)
             repairer = Repairer(self.base, workshop, self.growth, self._check, self.tell, self.ending)
             checked = repairer.repaired(variant) if variant.is_changed or self.base is not self.model else None
             written = files.get(variant.name)
@@ -101,6 +101,7 @@ class _Run:
                 written = self._stage(checked.graph)
             timing = self._time(checked, written, hunting.found)
             accepted = checked is not None and _is_equal(checked) and self._accepts(timing)
+            self._worth((timing.speedup or 1.0) if accepted else 1.0)
             wanted = accepted and not self.ending.is_asked()
             portable = self._portable(checked, tidied.rewrites, workshop, ground) if wanted else None
         return self._finish(checked, written, timing, accepted, repairer.workshop, hunting, portable)
@@ -128,7 +129,12 @@ class _Run:
         note = "timed, not checked: `--allow standard` checks it" if report.status != "untimed" else report.reason
         return Portable(operators=extra, speedup=report.speedup, interval=report.speedup_interval, note=note)
 
-    def _best(self, candidates: list[Variant], hunted: Hunted) -> tuple[Variant, dict[str, Written]]:
+    def _worth(self, speedup: float) -> None:
+        self.ending.is_worth(speedup, "measured")
+
+    def _best(
+        self, candidates: list[Variant], hunted: Hunted, heard: Heard | None = None
+    ) -> tuple[Variant, dict[str, Written]]:
         """The variant that runs fastest as a whole, and the files of all.
 
         Whole models are timed briefly here, regions were timed to a percent or two. So where variants are alike, and
@@ -143,10 +149,12 @@ class _Run:
             return most, files
         try:
             models = {ORIGINAL: self.model, **{name: load(w.path) for name, w in files.items()}}
-            comparison, _ = self.trial.compare_all(models, HEAT * self.options.budget)
+            comparison, _ = self.trial.compare_all(models, HEAT * self.options.budget, heard)
         except CannotRun:
             return changed[0], files
         speeds = {c.name: comparison.pair(c.name).speedup or 0.0 for c in changed}
+        if heard is not None:
+            heard(max(speeds.values()))
         alike = [c for c in changed if speeds[c.name] * ALIKE >= max(speeds.values())]
         return max(alike, key=lambda c: (hunted.saving(c.trace), speeds[c.name])), files
 
@@ -162,7 +170,7 @@ class _Run:
         if not _is_equal(checked):
             return TimingReport.untimed("a model that was not found equal is not timed")
         budget, saving = self.options.budget, hunted.saving(checked.trace)
-        return self.trial.race(load(written.path), RACE * budget, FURTHER * budget, saving)
+        return self.trial.race(load(written.path), RACE * budget, FURTHER * budget, saving, self._worth)
 
     def _accepts(self, timing: TimingReport) -> bool:
         if timing.status == "faster":

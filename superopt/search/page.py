@@ -1,4 +1,4 @@
-"""Pages for people: the report of a run, and two models side by side."""
+"""Pages for people: the report of a run, and two models side by side; the same as data, for a page that draws it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from superopt.errors import BadInput, CannotRun
 from superopt.explain.difference import Difference, compare
 from superopt.explain.page import diff_page, report_page
+from superopt.explain.staging import stage
 from superopt.explain.summary import summarize
 from superopt.ir.files import clear_write_errors
 from superopt.ir.onnx import Model, load
@@ -36,6 +37,14 @@ def write_page(
     with clear_write_errors(out):
         out.write_text(report_page(told, difference, _rule_texts(report, options)), encoding="utf-8")
     return profiled
+
+
+def write_scene(original: Path, candidate: Path, report: Report, out: Path, tell: Tell) -> None:
+    """Write both graphs of a run as data; `candidate`: returned or not."""
+    tell("drawing", "")
+    difference = compare(load(original).graph, load(candidate).graph)
+    with clear_write_errors(out):
+        out.write_text(stage(report, difference).model_dump_json(), encoding="utf-8")
 
 
 def diff_models(before: Path, after: Path, out: Path | None, tell: Tell) -> DiffReport:

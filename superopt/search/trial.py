@@ -32,6 +32,8 @@ from superopt.search.sizes import Point, points_of, rows, weigh
 from superopt.version import __version__
 
 Tell = Callable[[str, str], None]
+Heard = Callable[[float], None]
+"""Told the speed-up of the fastest candidate while it is timed."""
 ORIGINAL, CANDIDATE = "original", "candidate"
 
 
@@ -58,7 +60,12 @@ class Trial:
         )  # fmt: skip
 
     def race(
-        self, candidate: Model, seconds: float | None = None, further: float = 0.0, saving: float = 0.0
+        self,
+        candidate: Model,
+        seconds: float | None = None,
+        further: float = 0.0,
+        saving: float = 0.0,
+        heard: Heard | None = None,
     ) -> TimingReport:
         """The candidate against the original, interleaved, at every point; the figures weigh the points together.
 
@@ -66,7 +73,8 @@ class Trial:
         at the first point, say that a run of it takes less.
         """
         try:
-            found, frozen = self._compare({ORIGINAL: self.model, CANDIDATE: candidate}, seconds, further, saving)
+            models = {ORIGINAL: self.model, CANDIDATE: candidate}
+            found, frozen = self._compare(models, seconds, further, saving, heard)
         except CannotRun as error:
             return TimingReport.untimed(str(error))
         report = weigh(self.points, found).report(CANDIDATE, self.shapes, frozen)
@@ -84,9 +92,11 @@ class Trial:
             speedup_interval=None, shapes=self.shapes, frozen=frozen, points=rows(self.points, found, ORIGINAL),
         )  # fmt: skip
 
-    def compare_all(self, models: Mapping[str, Model], seconds: float | None = None) -> tuple[Comparison, bool]:
+    def compare_all(
+        self, models: Mapping[str, Model], seconds: float | None = None, heard: Heard | None = None
+    ) -> tuple[Comparison, bool]:
         """All models against the first, all points together; whether the answer came from the cost file."""
-        found, frozen = self._compare(models, seconds)
+        found, frozen = self._compare(models, seconds, heard=heard)
         return weigh(self.points, found), frozen
 
     def deploy(self, path: Path, seconds: float) -> Deployed:
@@ -109,7 +119,12 @@ class Trial:
             return cache.get_or_measure(key, measure, self._hurried)[0]
 
     def _compare(
-        self, models: Mapping[str, Model], seconds: float | None = None, further: float = 0.0, saving: float = 0.0
+        self,
+        models: Mapping[str, Model],
+        seconds: float | None = None,
+        further: float = 0.0,
+        saving: float = 0.0,
+        heard: Heard | None = None,
     ) -> tuple[list[Comparison], bool]:
         """One comparison for each point; whether the cost file had them all."""
         if seconds is None:
@@ -117,16 +132,17 @@ class Trial:
         method = Method(seconds=seconds / len(self.points), further=further / len(self.points))
         methods = [replace(method, saving=0.0 if i else saving) for i in range(len(self.points))]
         subjects = [Subject(n, _source(m), self.deployment, size=total_bytes(m)) for n, m in models.items()]
-        found = [self._compare_at(i, models, subjects, methods[i]) for i in range(len(self.points))]
+        heard = heard if len(self.points) == 1 else None  # one of several sizes does not speak for all
+        found = [self._compare_at(i, models, subjects, methods[i], heard) for i in range(len(self.points))]
         return [comparison for comparison, _ in found], all(frozen for _, frozen in found)
 
     def _compare_at(
-        self, point: int, models: Mapping[str, Model], subjects: Sequence[Subject], method: Method
+        self, point: int, models: Mapping[str, Model], subjects: Sequence[Subject], method: Method, heard: Heard | None
     ) -> tuple[Comparison, bool]:
         feeds, where = self._feeds[point], self.points[point].text if len(self.points) > 1 else ""
 
         def measure() -> Comparison:
-            tell = partial(self._show, where)
+            tell = partial(self._show, where, heard)
             return compare(subjects, feeds, method, tell=tell, hurried=self._hurried)
 
         if self.options.costs is None:
@@ -134,7 +150,9 @@ class Trial:
         with CostCache(self.options.costs) as cache:
             return cache.get_or_measure(self._key(models, feeds), measure, self._hurried)
 
-    def _show(self, where: str, progress: Progress) -> None:
+    def _show(self, where: str, heard: Heard | None, progress: Progress) -> None:
+        if heard is not None and progress.speedup is not None:
+            heard(progress.speedup)
         text = f"{progress.phase}, {progress.seconds:.0f} of at most {progress.limit:.0f} s"
         self._tell("timing", f"{where}: {text}" if where else text)
 

@@ -27,6 +27,7 @@ from superopt.rewrite.weights import CannotCombine, combine
 from superopt.rewrite.whole import graph_of, piece_of
 from superopt.search.bodies import bodies, graphs
 from superopt.search.ending import Ending
+from superopt.search.forecast import Forecast
 from superopt.search.hunt import Hunter
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import Tell
@@ -59,7 +60,8 @@ class Workshop:
         """What the rules give, and how well predictions ranked it."""
         rewriter, ending = self._rewriter(), ending or Ending()
         scales = Scales(self.model, sizes, Learner(predictor), timer)
-        hunter = Hunter(self.book, rewriter, scales, budget, tell, ending)
+        forecast = Forecast({where: predictor.region(graph) for graph, where in graphs(self.tidied)})
+        hunter = Hunter(self.book, rewriter, scales, budget, tell, ending, forecast)
         pieces = [(piece_of(graph, rewriter.constants), where) for graph, where in graphs(self.tidied)]
         if budget.partial and any(next(places(piece, rewriter), None) for piece, _ in pieces):
             self._mutate(pieces, hunter)

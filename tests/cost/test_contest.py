@@ -100,6 +100,13 @@ def test_slow_models_settle_with_twelve_sittings_or_not_at_all():
         assert bool(settled) == bool(least)
 
 
+def test_the_fastest_so_far_is_told():
+    told: list[Progress] = []
+    contest(World(3, Weather(noise=0.002, outliers=0.0, luck=0.01)), [0.01, 0.011, 0.005], PATIENT, told=told)
+    assert told
+    assert all(p.speedup is not None and 1.9 < p.speedup < 2.1 for p in told)
+
+
 def test_fresh_sittings_are_looked_at_twice_at_most(monkeypatch: pytest.MonkeyPatch):
     """Acceptance by chance grows with every look, and alpha is spent on two."""
     looks: list[int] = []

@@ -14,9 +14,11 @@ from onnx import parser
 
 import superopt
 from superopt.engine import deliver as module
+from superopt.engine import pages
 from superopt.engine.deliver import Delivered, deliver
 from superopt.engine.job import Done, Known
 from superopt.errors import BadModel, BadOption, CannotWrite, LimitHit, WorkerDied
+from superopt.explain.scene import Scene
 from superopt.options import Options
 from tests.engine.test_watch import FACTS, PLACE
 
@@ -159,3 +161,28 @@ def test_the_library_takes_paths_bytes_and_messages(tmp_path: Path) -> None:
     assert {"loading", "rewriting", "checking", "timing"} <= set(seen)
     with pytest.raises(BadOption, match="unknown option 'speed'"):
         superopt.optimize(proto, speed=1)
+
+
+def test_both_graphs_are_written_as_data(source: Path, tmp_path: Path) -> None:
+    scene = tmp_path / "scene.json"
+    deliver(source, tmp_path / "out" / "o.onnx", OPTIONS, lambda stage: None, scene=scene)
+    found = Scene.model_validate_json(scene.read_bytes())
+    assert [rule.name for rule in found.rules] == ["dead-constant", "identity"]
+    assert [(region.place, region.removed) for region in found.regions] == [("Identity:a", 1)]
+    assert not found.returned
+
+
+def test_graphs_that_cannot_be_drawn_cost_the_drawing_alone(
+    monkeypatch: pytest.MonkeyPatch, source: Path, tmp_path: Path
+) -> None:
+    def stop(job, *_) -> Done:
+        job.scene.write_text("half")
+        raise LimitHit("the job ran for more than 120 s")
+
+    monkeypatch.setattr(pages, "run_job", stop)
+    scene = tmp_path / "scene.json"
+    found = deliver(source, tmp_path / "out" / "o.onnx", OPTIONS, lambda stage: None, scene=scene)
+    assert found.stopped is None
+    told = Scene.model_validate_json(scene.read_bytes())
+    assert (told.before, told.note) == (None, "the graphs could not be drawn: the job ran for more than 120 s")
+    assert [rule.name for rule in told.rules] == ["dead-constant", "identity"]

@@ -163,3 +163,27 @@ def test_of_other_programs_nothing_is_enumerated() -> None:
     for step in ("y = Max(x, k)", "y = Add(MatMul(x, k), b)"):
         original = parse_original("x: [n, n] k: [n, n] b: [n]", step, {"n": 4})
         assert not enumerated_mutants(original)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("pads", [600, 10**6])
+def test_what_is_large_with_its_padding_is_not_looked_at(pads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise AssertionError("nothing is run here")
+
+    monkeypatch.setitem(enumerated.__globals__, "run", forbidden)
+    call = f"y = Conv(x, k, pads={[pads] * 4})"
+    original = parse_original("x: [n, c, 28, 28] k: [o, c, 3, 3]", call, {"n": 2, "c": 4, "o": 4})
+    assert not enumerated_mutants(original)
+
+
+@pytest.mark.unit
+def test_all_candidates_together_read_so_many_numbers_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two programs that differ in the side of their padding alone; what is found of one is remembered."""
+    found: list[int] = []
+    for pads, most in (([1, 2], 1 << 27), ([2, 1], 1 << 14)):
+        monkeypatch.setitem(enumerated.__globals__, "MOST_READ", most)
+        call = f"y = Conv(x, k, pads={pads})"
+        original = parse_original("x: [n, c, 12] k: [o, c, 4]", call, {"n": 2, "c": 2, "o": 2})
+        found.append(len(enumerated_mutants(original)))
+    assert found[0] > found[1]

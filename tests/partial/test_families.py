@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
 
 from superopt.ops.domains import Ordered, Reals
 from superopt.ops.evaluate import Unsupported
-from superopt.partial.corrected import corrections
-from superopt.partial.differ import run_both, wrong
+from superopt.partial.corrected import attempted, corrections, described_again, mutants
+from superopt.partial.differ import wrong
 from superopt.partial.program import GivenUp, Mutant, shapes
 from superopt.partial.proofs import Proofs
+from superopt.partial.running import run_both
 from superopt.rewrite.ruleset import state
+from superopt.rewrite.text import format_rule, parse_rules
 from tests.partial.programs import DRAWN, REGISTRY
 
 pytestmark = pytest.mark.smt
@@ -91,6 +95,23 @@ def test_mutants_are_mended_and_proved(name: str) -> None:
     proofs = Proofs(REGISTRY, seconds=60)
     done = [assert_corrected(m, proofs, seed) for seed in (0, 1) for m in some_mutants(name, seed)]
     assert any(done)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_is_said_of_a_mutant_is_said_again_of_its_text(name: str) -> None:
+    """Of the program that it was made of, and of no other."""
+    family, draw = DRAWN[name]
+    rng = np.random.default_rng([1, *name.encode()])
+    tried = 0
+    while tried < 3:
+        original, other = draw(rng), draw(rng)
+        found = list(islice(mutants(original, REGISTRY, (family,)), 2))
+        for attempt in (attempt for mutant in found for attempt in attempted(mutant, REGISTRY, share=1.0)):
+            told = replace(attempt.rule, name="m", origin=f"partial {attempt.mutant.family}")
+            (read,) = parse_rules(format_rule(told))
+            assert list(described_again(read, [other, original], REGISTRY)) == [told.doc]
+            assert not list(described_again(read, [other], REGISTRY))
+            tried += 1
 
 
 @pytest.mark.thorough

@@ -11,15 +11,17 @@ from superopt.ops.domains import Reals
 from superopt.partial import differ
 from superopt.partial.corrected import corrected_mutants, corrections, mutants
 from superopt.partial.derivation import DoesNotFollow, follow
-from superopt.partial.differ import Disagreement, Wrong, differing, run_both, wrong
+from superopt.partial.differ import Disagreement, Wrong, differing, wrong
 from superopt.partial.families import canvases, tiles
 from superopt.partial.mend import mendings, strips
 from superopt.partial.program import GivenUp, Mutant, parse_original, shapes
-from superopt.partial.proofs import Proofs
+from superopt.partial.proofs import LONGER, Proofs
 from superopt.partial.restrict import Restriction
+from superopt.partial.running import run_both
 from superopt.partial.writing import Writer
 from superopt.rewrite.rule import Call, Rule
 from superopt.verify.agree import Agreement, Box
+from superopt.verify.prove import Verdict
 from tests.partial.programs import REGISTRY
 
 pytestmark = pytest.mark.smt
@@ -179,6 +181,20 @@ def test_a_chain_does_not_follow_when_a_layer_is_missing_or_a_mask() -> None:
     bare = [str(s).replace(", 0)", ", 1)") if "Where(" in str(s) else str(s) for s in mutant.rule.right]
     with pytest.raises(DoesNotFollow):
         follow(HEAD.rule(bare, ""), mutant.uses, REGISTRY)
+
+
+def test_all_rules_that_a_chain_follows_from_take_no_longer_than_a_few_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Rule] = []
+
+    def slow(rule: Rule, *_: object, seconds: float, **__: object) -> Verdict:
+        asked.append(rule)
+        return Verdict("proved", "", 1, 0.9 * LONGER * seconds)
+
+    monkeypatch.setattr("superopt.partial.proofs.prove", slow)
+    mutant = next(canvases(HEAD, shapes(HEAD, REGISTRY), REGISTRY))
+    found = Proofs(REGISTRY, seconds=10).derived(mutant.rule, mutant.uses)
+    assert (found.status, found.reason) == ("unknown", "no proof of all that it follows from within 90 s")
+    assert len(asked) == 2 < len(mutant.uses)
 
 
 def test_without_masks_the_chain_is_wrong() -> None:

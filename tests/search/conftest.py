@@ -1,9 +1,9 @@
 # pyright: basic
-"""A result that rules made, to be held against its report; and the shipped rules, read once."""
+"""A result that rules made, to be held against its report; the shipped rules, read once; mutants of one family."""
 
 from __future__ import annotations
 
-import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,6 +30,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Rewritten:
 @pytest.fixture
 def result(made: Rewritten, tmp_path: Path) -> Rewritten:
     """A copy to tamper with."""
-    for path in (made.original, made.optimized, made.report):
-        shutil.copyfile(path, tmp_path / path.name)
-    return Rewritten(*(tmp_path / path.name for path in (made.original, made.optimized, made.report)))
+    return made.copied(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def made_of_mutants(tmp_path_factory: pytest.TempPathFactory) -> Rewritten:
+    from tests.search.mutant_reports import made_of_mutants  # with z3, which most tests here do not need
+
+    return made_of_mutants(tmp_path_factory.mktemp("mutants"))
+
+
+@pytest.fixture
+def canvases_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the other families would only take their time."""
+    from superopt.partial.corrected import mutants  # with z3 as well
+    from superopt.partial.families import canvases
+
+    monkeypatch.setattr("superopt.search.mutants.mutants", partial(mutants, families=(canvases,)))

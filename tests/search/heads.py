@@ -28,6 +28,7 @@ from tests.search.clocks import Counting
 REGISTRY = specs.load()
 LEVELS = ((6, 8), (3, 4), (2, 2))
 CHANNELS = 4
+WINDOW: dict[str, Any] = {"pads": [1, 1, 1, 1]}
 
 DEVICE = Coefficients(
     {Column("launch", "run"): 1e-6, Column("launch", "run", "Conv"): 1e-4, Column("launch", "run", "MatMul"): 1e-4}
@@ -99,6 +100,10 @@ def built(shop: Workshop, found: Hunted) -> onnx.ModelProto:
     assert made == found.trace
     assert not notes
     return encode(shop.model, graph)
+
+
+def operators(proto: onnx.ModelProto, op: str) -> int:
+    return sum(node.op_type == op for node in proto.graph.node)
 
 
 def feeds(proto: onnx.ModelProto, batch: int = 1) -> dict[str, np.ndarray]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -79,6 +80,12 @@ class Rewritten:
     original: Path
     optimized: Path
     report: Path
+
+    def copied(self, folder: Path) -> Rewritten:
+        paths = (self.original, self.optimized, self.report)
+        for path in paths:
+            shutil.copyfile(path, folder / path.name)
+        return Rewritten(*(folder / path.name for path in paths))
 
     def told(self) -> Report:
         return Report.model_validate_json(self.report.read_text())

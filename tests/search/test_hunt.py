@@ -171,6 +171,19 @@ def test_an_end_that_is_asked_for_keeps_what_was_found() -> None:
     assert hunted(lora(2))[1].exhausted
 
 
+def test_what_was_gained_so_far_is_forecast() -> None:
+    """The clock takes 302 µs for a layer before and 102 after, so that the forecast must come near three."""
+    told: list[tuple[float, str]] = []
+    hunted(lora(4), ending=Ending(is_worth=lambda *worth: told.append(worth)))
+    assert [basis for _, basis in told] == ["predicted"] * len(told)
+    speedups = [speedup for speedup, _ in told]
+    assert speedups == sorted(speedups)
+    assert 2.0 < speedups[-1] < 3.1
+    told.clear()
+    hunted(lora(2), beside=1.0, sign=-1, ending=Ending(is_worth=lambda *worth: told.append(worth)))
+    assert told == [], "nothing was gained"
+
+
 @pytest.mark.parametrize("cores", [1, 2])
 def test_a_search_under_way_hears_of_the_end(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
     """In this process, and in those that search regions side by side."""

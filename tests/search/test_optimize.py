@@ -192,7 +192,7 @@ def test_the_variant_that_is_faster_as_a_whole_is_chosen(
         for name, speed in speeds.items()
     )
     comparison = Comparison(subjects=(), pairs=pairs, seconds=1.0, one_at_a_time=False)
-    monkeypatch.setattr(trial.Trial, "compare_all", lambda self, models, seconds: (comparison, False))
+    monkeypatch.setattr(trial.Trial, "compare_all", lambda self, models, seconds, heard: (comparison, False))
     where = Destination(source.parent / "staging", "out.onnx", "out.onnx.data", False)
     run = optimize._Run(source, where, Options.of(target="cpu"), lambda *_: None, lambda *_: None, Ending())
     change = (Rewrite(name="pass", place="y", proof="none"),)
@@ -217,6 +217,13 @@ def test_an_end_that_is_asked_for_is_told_and_what_was_found_is_checked(source: 
     assert report.deployment is not None
     assert not report.deployment.searched
     assert not optimized(source, "whole").report.interrupted
+
+
+def test_the_best_so_far_is_told_and_ends_with_what_is_returned(source: Path) -> None:
+    told: list[tuple[float, str]] = []
+    report = optimized(source, ending=Ending(is_worth=lambda *worth: told.append(worth))).report
+    assert told
+    assert told[-1] == (report.timing.speedup if report.returned == "optimized" else 1.0, "measured")
 
 
 def test_what_was_timed_in_a_hurry_is_not_frozen(source: Path, tmp_path: Path) -> None:

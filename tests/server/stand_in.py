@@ -17,6 +17,7 @@ from typing import Any
 
 from server.children import end_with_parent
 from server.protocol import Delivery, Refusal, Work
+from server.records import GRAPHS
 from superopt.engine.job import Stage
 from superopt.report import CheckReport, Environment, Interval, ModelFacts, Report, TimingReport
 
@@ -62,6 +63,8 @@ def main() -> None:
     if told.get("deaf"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     say(Stage(stage="loading"))
+    for stage in told.get("stages", ()):
+        say(Stage(**stage))
     time.sleep(told.get("sleep", 0.05))
     if "die" in told:
         sys.exit(f"last words: {told['die']}")
@@ -74,7 +77,9 @@ def main() -> None:
     names = told.get("data", [])
     for name in names:
         (work.out.parent / name).write_bytes(b"data " + name.encode())
-    say(Delivery(report=report(model), data_files=names, stopped=told.get("stopped")))
+    if "graphs" in told:
+        Path(GRAPHS).write_text(json.dumps(told["graphs"]))
+    say(Delivery(report=report(model) | told.get("report", {}), data_files=names, stopped=told.get("stopped")))
 
 
 if __name__ == "__main__":

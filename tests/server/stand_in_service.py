@@ -10,5 +10,6 @@ from server.settings import read_settings
 
 if __name__ == "__main__":
     supervise.LONGEST_PAUSE = supervise.FIRST_PAUSE
-    command = [sys.executable, "-P", str(Path(__file__).with_name("stand_in_worker.py"))]
-    supervise.Supervisor(read_settings(), command).run()
+    here = Path(__file__).parent
+    worker, dispatch = ([sys.executable, "-P", str(here / f"stand_in_{name}.py")] for name in ("worker", "dispatch"))
+    supervise.Supervisor(read_settings(), worker, dispatch).run()

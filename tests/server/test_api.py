@@ -13,7 +13,7 @@ import pytest
 from server.choices import fields
 from server.jobs import Jobs
 from superopt.options import Options
-from tests.server.shop import OCTETS, Shop
+from tests.server.shop import OCTETS, Shop, until
 from tests.server.world import external, sha256, tiny
 
 pytestmark = pytest.mark.unit
@@ -62,6 +62,28 @@ def test_a_job_from_beginning_to_end(shop: Shop) -> None:
     assert report.json()["returned"] == "optimized"
     listed = shop.client.get("/v1/jobs").json()
     assert ([j["id"] for j in listed["jobs"]], listed["next"]) == ([job["id"]], None)
+
+
+def test_a_running_job_tells_what_it_has_gained(shop: Shop) -> None:
+    stages = [
+        {"stage": "searching"},
+        {"stage": "timing regions", "speedup": 1.4, "basis": "predicted"},
+        {"stage": "checking", "speedup": 1.3, "basis": "measured"},
+    ]
+    job = shop.post(tiny(stages=stages, sleep=600))
+    shop.hire()
+    until(lambda: shop.client.get(f"/v1/jobs/{job['id']}").json()["stage"] == "checking")
+    running = shop.client.get(f"/v1/jobs/{job['id']}").json()
+    assert (running["state"], running["speedup"], running["basis"]) == ("running", 1.3, "measured")
+    shop.client.delete(f"/v1/jobs/{job['id']}")
+    lines = shop.client.get(f"/v1/jobs/{job['id']}/events").text.splitlines()
+    told = [d for d in (json.loads(x.removeprefix("data: ")) for x in lines if x.startswith("data: ")) if "stage" in d]
+    assert [(t["stage"], t["speedup"], t["basis"]) for t in told] == [
+        ("loading", None, None), ("searching", None, None), ("timing regions", 1.4, "predicted"),
+        ("checking", 1.3, "measured"),
+    ]  # fmt: skip
+    progress = [t["progress"] for t in told]
+    assert progress == sorted(progress)
 
 
 def test_a_job_that_fails_says_why(shop: Shop) -> None:
@@ -259,6 +281,25 @@ def test_devices_and_rules(shop: Shop) -> None:
     assert one["text"].startswith(f"rule {rules[0]['name']}\n")
 
 
+def busy_seconds(shop: Shop) -> float:
+    lines = shop.client.get("/metrics").text.splitlines()
+    return sum(float(x.split()[-1]) for x in lines if x.startswith("superopt_device_busy_seconds_total{"))
+
+
+def test_a_job_under_way_counts_as_work_of_its_device(shop: Shop) -> None:
+    """Utilization is the rate of the seconds, which must neither stand still for the length of a job nor go back."""
+    shop.hire()
+    job = shop.post(tiny(sleep=600))
+    until(lambda: busy_seconds(shop) > 0)
+    first = busy_seconds(shop)
+    until(lambda: busy_seconds(shop) > first)
+    last = busy_seconds(shop)
+    shop.client.delete(f"/v1/jobs/{job['id']}")
+    ended = busy_seconds(shop)
+    assert ended >= last
+    assert busy_seconds(shop) == ended
+
+
 def test_alive_ready_and_counted(shop: Shop) -> None:
     assert shop.client.get("/livez").text == "ok\n"
     waiting = shop.client.get("/readyz")
@@ -289,7 +330,7 @@ def test_the_document_describes_every_path_with_its_problems(shop: Shop) -> None
     document = shop.client.get("/openapi.json").json()
     assert set(document["paths"]) == {
         "/v1/optimize", "/v1/jobs", "/v1/jobs/{id}", "/v1/jobs/{id}/events", "/v1/jobs/{id}/model",
-        "/v1/jobs/{id}/report", "/v1/jobs/{id}/data/{name}", "/v1/rules",
+        "/v1/jobs/{id}/report", "/v1/jobs/{id}/graphs", "/v1/jobs/{id}/data/{name}", "/v1/rules",
         "/v1/rules/{name}", "/v1/devices", "/livez", "/readyz", "/metrics",
     }  # fmt: skip
     ids = [o["operationId"] for path in document["paths"].values() for o in path.values()]
@@ -319,3 +360,10 @@ def test_headers_around_everything(shop: Shop) -> None:
         assert "default-src 'none'" in headers["content-security-policy"]
         assert headers["cache-control"] == "no-store"
     assert shop.client.get("/livez", headers={"X-Request-ID": "a b"}).headers["x-request-id"] != "a b"
+
+
+def test_a_method_that_is_none_is_answered_with_those_that_are(shop: Shop) -> None:
+    for path, methods in (("/v1/jobs", "GET, POST"), (f"/v1/jobs/{'0' * 32}", "DELETE, GET"), ("/livez", "GET")):
+        answer = shop.client.put(path)
+        problem(answer, 405)
+        assert answer.headers["allow"] == methods

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from server import events, tallies
 from server.claims import Claim
 from server.records import Job, files_of_result
+from server.stages import Reached
+from tests.server.conftest import MakeWorld
 from tests.server.world import TARGETS, World, sha256
 
 pytestmark = pytest.mark.unit
@@ -18,9 +19,9 @@ pytestmark = pytest.mark.unit
 PROBLEM = {"type": "about:blank", "title": "Bad model", "status": 422, "detail": "is empty"}
 
 
-def overdue(tmp_path: Path, attempts: int = 3) -> World:
+def overdue(make_world: MakeWorld, attempts: int = 3) -> World:
     """Every lease has run out as soon as it is given."""
-    return World(tmp_path, lease=-1.0, attempts=attempts)
+    return make_world(lease=-1.0, attempts=attempts)
 
 
 def test_the_life_of_a_job(world: World) -> None:
@@ -29,13 +30,15 @@ def test_the_life_of_a_job(world: World) -> None:
     running = world.find(job)
     assert (running.state, running.worker, running.attempts) == ("running", "w", 1)
     assert [f.name for f in claim.files] == ["model.onnx"]
-    assert world.claims.tell(claim, "timing", "1 of 2", 0.5)
+    assert world.claims.tell(claim, Reached("timing", "1 of 2", 0.5, 1.3, "predicted"))
     told = world.find(job)
     assert (told.stage, told.detail, told.progress) == ("timing", "1 of 2", 0.5)
+    assert (told.speedup, told.basis) == (1.3, "predicted")
     assert world.claims.holds(claim)
     assert world.claims.complete(claim, world.outcome(b"faster"))
     done = world.find(job)
     assert (done.state, done.progress, done.speedup, done.cached, done.lease) == ("done", 1.0, 1.5, False, None)
+    assert done.basis == "measured"
     assert done.result is not None
     with world.database.read() as connection:
         files = {f.name: f.digest for f in files_of_result(connection, done.result)}
@@ -59,7 +62,7 @@ def test_an_ended_job_takes_no_second_answer(world: World) -> None:
     assert not world.claims.fail(claim, PROBLEM)
     assert not world.claims.release(claim)
     assert not world.claims.renew(claim)
-    assert not world.claims.tell(claim, "timing", "", 0.1)
+    assert not world.claims.tell(claim, Reached("timing"))
     assert world.find(job) == ended
 
 
@@ -72,8 +75,8 @@ def test_a_canceled_job_is_lost_to_its_worker(world: World) -> None:
     assert world.find(job).state == "canceled"
 
 
-def test_the_job_of_a_dead_worker_is_done_by_another(tmp_path: Path) -> None:
-    world = overdue(tmp_path)
+def test_the_job_of_a_dead_worker_is_done_by_another(make_world: MakeWorld) -> None:
+    world = overdue(make_world)
     job = world.submit()
     first = world.claim("slow")
     assert world.claims.sweep() == 1
@@ -90,8 +93,8 @@ def test_the_job_of_a_dead_worker_is_done_by_another(tmp_path: Path) -> None:
         assert files_of_result(connection, done.result)[0].digest == sha256(b"quick")
 
 
-def test_a_lease_that_is_renewed_does_not_run_out(tmp_path: Path) -> None:
-    world = World(tmp_path, lease=0.4)
+def test_a_lease_that_is_renewed_does_not_run_out(make_world: MakeWorld) -> None:
+    world = make_world(lease=0.4)
     world.submit()
     claim = world.claim()
     for _ in range(4):
@@ -103,11 +106,11 @@ def test_a_lease_that_is_renewed_does_not_run_out(tmp_path: Path) -> None:
     assert not world.claims.renew(claim)
 
 
-def test_a_job_that_workers_die_of_fails_in_the_end(tmp_path: Path) -> None:
-    world = overdue(tmp_path, attempts=2)
+def test_a_job_that_workers_die_of_fails_in_the_end(make_world: MakeWorld) -> None:
+    world = overdue(make_world, attempts=2)
     job = world.submit()
     for _ in range(2):
-        world.claims.tell(world.claim(), "loading", "", 0.0)
+        world.claims.tell(world.claim(), Reached("loading"))
         world.claims.sweep()
     failed = world.find(job)
     assert failed.state == "failed"
@@ -195,7 +198,7 @@ def test_events_are_numbered_without_a_gap(world: World) -> None:
     job: Job = world.submit()
     claim = world.claim()
     threads = [
-        threading.Thread(target=lambda: [world.claims.tell(claim, "s", "", 0.0) for _ in range(10)]) for _ in range(4)
+        threading.Thread(target=lambda: [world.claims.tell(claim, Reached("s")) for _ in range(10)]) for _ in range(4)
     ]
     for thread in threads:
         thread.start()

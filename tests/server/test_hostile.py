@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from server.forms import OPTION_BYTES
+from server.scan import scan
 from tests.server.shop import OCTETS, Shop, until
 from tests.server.world import external, tiny
 
@@ -199,3 +200,24 @@ def test_a_broken_form_of_many_small_pieces(shop: Shop) -> None:
     assert answer.json()["options"]["budget"] == 2.0
     for _ in range(2):  # canceled, then given up
         shop.client.delete(answer.headers["location"])
+
+
+def test_whoever_hangs_up_while_the_model_is_looked_at_ends_that(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scan is held up until it hears of it; that it hears of it at all is what ends the test."""
+    heard: list[bool] = []
+
+    def held_up(path: Path, nodes: int, is_given_up: Callable[[], bool]) -> object:
+        until(is_given_up)
+        heard.append(True)
+        return scan(path, nodes, is_given_up)
+
+    monkeypatch.setattr("server.uploads.scan", held_up)
+    model = tiny()
+    with socket.create_connection(("127.0.0.1", int(shop.url.rpartition(":")[2]))) as client:
+        head = f"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(model)}\r\n"
+        client.sendall(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + model)
+        until(lambda: any(shop.settings.folder.glob("spool/*.part")))
+        time.sleep(0.2)
+    until(lambda: bool(heard))
+    until(lambda: not any(shop.settings.folder.glob("spool/*.part")))
+    assert shop.client.get("/v1/jobs").json()["jobs"] == []

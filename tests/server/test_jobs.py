@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from server import events
 from server.jobs import Room
 from server.problems import Problem
 from server.records import Job
+from tests.server.conftest import MakeWorld
 from tests.server.world import TARGETS, World
 
 pytestmark = pytest.mark.unit
@@ -64,8 +63,8 @@ def test_the_same_key_is_the_same_job(world: World) -> None:
         assert refused.value.status == 422
 
 
-def test_the_queue_has_an_end_and_says_when_to_come_back(tmp_path: Path) -> None:
-    world = World(tmp_path, room=Room(all=3, tenant=2))
+def test_the_queue_has_an_end_and_says_when_to_come_back(make_world: MakeWorld) -> None:
+    world = make_world(room=Room(all=3, tenant=2))
     jobs = [world.submit(b"1", "a"), world.submit(b"2", "a")]
     with pytest.raises(Problem, match="2 jobs of yours are waiting already") as refused:
         world.submit(b"3", "a")
@@ -81,13 +80,13 @@ def test_the_queue_has_an_end_and_says_when_to_come_back(tmp_path: Path) -> None
     assert world.submit(b"4", "c").state == "queued"
 
 
-def test_asked_again_under_its_key_a_job_needs_no_room(tmp_path: Path) -> None:
-    world = World(tmp_path, room=Room(all=1, tenant=1))
+def test_asked_again_under_its_key_a_job_needs_no_room(make_world: MakeWorld) -> None:
+    world = make_world(room=Room(all=1, tenant=1))
     assert world.submit(key="k").id == world.submit(key="k").id
 
 
-def test_a_known_answer_needs_no_queue_and_no_worker(tmp_path: Path) -> None:
-    world = World(tmp_path, room=Room(all=1, tenant=1))
+def test_a_known_answer_needs_no_queue_and_no_worker(make_world: MakeWorld) -> None:
+    world = make_world(room=Room(all=1, tenant=1))
     world.fleet.register("w", "cpu", TARGETS, {})
     first = world.submit(seed=1)
     world.claims.complete(world.claim(), world.outcome())

@@ -12,6 +12,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -22,6 +23,9 @@ from server.tables import idempotency, jobs
 from tests.server.processes import Running, kill
 from tests.server.shop import OCTETS, settings_for
 from tests.server.world import tiny
+
+if TYPE_CHECKING:
+    from tests.server.postgres import Postgres
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]
 
@@ -132,9 +136,9 @@ def kill_one(service: Running, victim: str, rng: random.Random) -> bool:
     return True
 
 
-def rampage(folder: Path, kills: int, seed: int) -> None:
+def rampage(folder: Path, kills: int, seed: int, **more: Any) -> None:
     rng = random.Random(seed)
-    settings = settings_for(folder, port=0, devices="cpu", attempts=10_000, lease=3.0)
+    settings = settings_for(folder, port=0, devices="cpu", attempts=10_000, lease=3.0, **more)
     over = threading.Event()
     with Running(settings, SERVICE) as service:
         clients = [Client(service.url, n, over) for n in range(CLIENTS)]
@@ -173,3 +177,8 @@ def test_a_few_kills(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_a_hundred_kills(tmp_path: Path) -> None:
     rampage(tmp_path, kills=100, seed=2)
+
+
+@pytest.mark.thorough
+def test_kills_over_postgresql(tmp_path: Path, postgres: Postgres, migrated: str) -> None:
+    rampage(tmp_path, kills=20, seed=3, database=postgres.url(postgres.create(like=migrated)))

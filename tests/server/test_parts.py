@@ -15,8 +15,9 @@ from server import devices
 from server.leftovers import MARK, kill_marked
 from server.locks import DeviceLock
 from server.settings import Settings
-from server.stages import progress
+from server.stages import Reached
 from server.waiting import Waiting
+from superopt.engine.job import Stage
 from superopt.errors import BadOption
 from tests.server.processes import Running, is_alive, kill
 from tests.server.shop import settings_for, until
@@ -43,14 +44,23 @@ def test_devices_as_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_progress_never_goes_back() -> None:
     told = [("loading", ""), ("timing", "looking for input sizes that run"), ("searching", ""), ("timing", "explore"),
             ("searching", "standard operators alone"), ("something new", "")]  # fmt: skip
-    reached = 0.0
+    reached = Reached()
     found: list[float] = []
     for stage, detail in told:
-        reached = progress(stage, detail, reached)
-        found.append(reached)
+        reached = reached.after(Stage(stage=stage, detail=detail))
+        found.append(reached.progress)
     assert found == sorted(found)
     assert found[1] == found[0]
     assert found[-1] < 1.0
+
+
+def test_a_speedup_is_kept_until_a_better_known_one_comes() -> None:
+    reached = Reached().after(Stage(stage="searching", speedup=1.5, basis="predicted"))
+    assert (reached.speedup, reached.basis) == (1.5, "predicted")
+    reached = reached.after(Stage(stage="profiling"))
+    assert (reached.stage, reached.speedup, reached.basis) == ("profiling", 1.5, "predicted")
+    reached = reached.after(Stage(stage="timing", detail="x" * 1000, speedup=1.2, basis="measured"))
+    assert (len(reached.detail), reached.speedup, reached.basis) == (500, 1.2, "measured")
 
 
 def test_a_lock_has_one_holder_and_keeps_its_name(tmp_path: Path) -> None:

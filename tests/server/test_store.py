@@ -157,3 +157,17 @@ def test_a_file_kept_again_after_it_was_given_up_is_there(world: World) -> None:
     world.blobs.collect(grace=-1.0)
     world.keep(b"x")
     assert world.blobs.store.has(file.digest)
+
+
+def test_a_large_model_is_not_copied_to_its_end_for_nobody(world: World, tmp_path: Path) -> None:
+    file = world.keep(b"x" * (5 << 20))
+    looks: list[int] = []
+
+    def look() -> None:
+        looks.append(1)
+        if len(looks) == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        world.blobs.fetch(file.digest, tmp_path / "copy", look)
+    assert (tmp_path / "copy").stat().st_size <= 2 << 20

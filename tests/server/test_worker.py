@@ -36,9 +36,8 @@ class Shop:
 
     def __init__(self, world: World, **settings: Any) -> None:
         self.world = world
-        database = f"sqlite:///{world.folder / 'test.db'}"
-        values = {"data": str(world.folder), "database": database, "lease": 2.0, "attempts": 2, "grace": 0.0} | settings
-        self.settings = read_settings(values, environment={})
+        values = {"data": str(world.folder), "database": world.url, "lease": 2.0, "attempts": 2, "grace": 0.0}
+        self.settings = read_settings(values | settings, environment={})
         self.worker = Worker(self.settings, "cpu", STAND_IN)
         self.thread = threading.Thread(target=self.worker.run, args=(OFFERED,))
         self.thread.start()
@@ -69,6 +68,12 @@ def is_running(pid: str) -> bool:
         return Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """One kind is enough: what workers do with it is tested with both in test_claims.py."""
+    return f"sqlite:///{tmp_path / 'test.db'}"
 
 
 @pytest.fixture
@@ -158,7 +163,7 @@ def test_what_a_killed_worker_left_is_cleared_by_the_next(world: World, monkeypa
     with world.database.write() as connection:
         connection.execute(update(workers).values(job=None))
     job = shop.submit()
-    name = f"{os.uname().nodename}/cpu/{(world.folder / 'locks' / 'cpu.lock').read_text()}"
+    name = f"{os.uname().nodename[:24]}/cpu/{(world.folder / 'locks' / 'cpu.lock').read_text()}"
     assert world.claims.claim(name, TARGETS) is not None  # and then it was killed
     stale = world.folder / "work" / "cpu" / "stale"
     stale.mkdir(parents=True)

@@ -26,12 +26,13 @@ SUMMARY: dict[str, Any] = {"speedup": 1.5, "returned": "optimized", "verdict": "
 @dataclass
 class World:
     folder: Path
+    url: str
     lease: float = 15.0
     attempts: int = 3
     room: Room = field(default_factory=lambda: Room(all=1000, tenant=1000))
 
     def __post_init__(self) -> None:
-        self.database: Database = open_database(f"sqlite:///{self.folder / 'test.db'}")
+        self.database: Database = open_database(self.url)
         self.blobs = Blobs(self.database, open_store(str(self.folder / "store")))
         self.fleet = Fleet(self.database, patience=60.0)
         self.jobs = Jobs(self.database, self.fleet, self.room)
@@ -65,24 +66,24 @@ class World:
 def tiny(**told: Any) -> bytes:
     """A real model of one node; as its producer's name, what a stand-in is to do with it."""
     text = json.dumps(told).encode()
-    return relu_model(opset=13, ir_version=7) + (b"\x12" + _varint(len(text)) + text if told else b"")
+    return relu_model(opset=13, ir_version=7) + (b"\x12" + varint(len(text)) + text if told else b"")
 
 
 def external(*locations: str) -> bytes:
     """A model whose weights lie in these files."""
     tensors = b""
     for i, location in enumerate(locations):
-        entry = _field(1, b"location") + _field(2, location.encode())
-        tensor = b"\x08\x01" + b"\x10\x01" + _field(8, f"w{i}".encode()) + _field(13, entry) + b"\x70\x01"
-        tensors += _field(5, tensor)
-    return relu_model(opset=13, ir_version=7) + _field(7, tensors)  # a second graph is merged with the first
+        entry = field(1, b"location") + field(2, location.encode())
+        tensor = b"\x08\x01" + b"\x10\x01" + field(8, f"w{i}".encode()) + field(13, entry) + b"\x70\x01"
+        tensors += field(5, tensor)
+    return relu_model(opset=13, ir_version=7) + field(7, tensors)  # a second graph is merged with the first
 
 
-def _field(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+def field(number: int, content: bytes) -> bytes:
+    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

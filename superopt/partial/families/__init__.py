@@ -19,7 +19,10 @@ from superopt.partial.families.transposed import transposed
 
 FAMILIES: tuple[Family, ...] = (*GUIDED, enumerated)
 
+BY_NAME: dict[str, Family] = {family.__module__.rpartition(".")[2]: family for family in FAMILIES}
+"""A family is called as its file."""
+
 __all__ = [
-    "FAMILIES", "Family", "canvases", "enumerated", "folded", "merged", "products", "regrouped", "rounded", "shifted",
-    "stacked", "tiles", "transposed", "undilated",
+    "BY_NAME", "FAMILIES", "Family", "canvases", "enumerated", "folded", "merged", "products", "regrouped", "rounded",
+    "shifted", "stacked", "tiles", "transposed", "undilated",
 ]  # fmt: skip

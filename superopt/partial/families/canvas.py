@@ -13,13 +13,14 @@ from superopt.ops.registry import Registry
 from superopt.partial.chain import Chain, chains
 from superopt.partial.derivation import Use
 from superopt.partial.families.layout import Layout, arrangements, cleared, joined, laid_out, mask
+from superopt.partial.lift import MOST_IMAGES
 from superopt.partial.program import Mutant, Original, Shape, stated
 from superopt.partial.writing import Writer, listing, product
 
 
 def canvases(original: Original, shapes: Mapping[str, Shape], registry: Registry) -> Iterator[Mutant]:
     group = chains(original, shapes, registry)
-    if len(group) < 2 or len({chain.alike for chain in group}) > 1 or group[0].layers[0].rank > 2:
+    if not 2 <= len(group) <= MOST_IMAGES or len({chain.alike for chain in group}) > 1 or group[0].layers[0].rank > 2:
         return
     sizes = [chain.layers[0].sizes for chain in group]
     first, rank = group[0].layers[0], group[0].layers[0].rank

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from math import gcd, lcm, prod
+from math import gcd, lcm
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from superopt.ops.evaluate import Array
 from superopt.ops.formula import Illegal, NotCovered
 from superopt.ops.registry import Registry
 from superopt.partial.bilinear import Bilinear, bilinear
-from superopt.partial.differ import run
 from superopt.partial.families.guided import GUIDED
 from superopt.partial.plans import Plan, divided, plans, written
 from superopt.partial.program import Mutant, Original, Shape
 from superopt.partial.program import shapes as shapes_of
+from superopt.partial.running import run, work
 from superopt.partial.terms import Terms
 from superopt.rewrite.expression import Literal, evaluate
 from superopt.rewrite.rule import Block, Given, Rule, Step
@@ -37,16 +37,16 @@ LARGEST_SHARE, MOST_BOXES = 0.5, 8
 """Part of the small result that may be wrong, and into how many boxes it may fall."""
 SMALLEST = 8
 """Elements of an axis of the small image, at least."""
-HEAVY = 1 << 20
-"""Products from which on a program is not small."""
+HEAVY, MOST_READ = 1 << 21, 1 << 27
+"""Numbers that a run of the small program may read, padding and all, and those that all candidates may read together:
+some seconds."""
 
 
 def enumerated(original: Original, shapes: Mapping[str, Shape], registry: Registry) -> Iterator[Mutant]:
     subject = bilinear(original, registry)
-    small = None if subject is None else _small(subject, shapes)
-    if small is None:
+    if subject is None:
         return
-    for plan in _good(*small, registry):
+    for plan in _good(*_small(subject, shapes), registry):
         fitted = divided(original, plan, registry)
         lines = None if fitted is None else written(fitted, plan)
         if fitted is not None and lines is not None:
@@ -54,8 +54,8 @@ def enumerated(original: Original, shapes: Mapping[str, Shape], registry: Regist
             yield Mutant("enumerated", fitted.original, rule)
 
 
-def _small(subject: Bilinear, shapes: Mapping[str, Shape]) -> tuple[tuple[Given, ...], tuple[Step, ...]] | None:
-    """The same program in numbers, of few channels and a small image; None where it is not small."""
+def _small(subject: Bilinear, shapes: Mapping[str, Shape]) -> tuple[tuple[Given, ...], tuple[Step, ...]]:
+    """The same program in numbers, of few channels and an image as small as its windows let it be."""
     period = lcm(2, *subject.windows.get("strides", ()), *subject.windows.get("dilations", ()))
     sizes = {name: gcd(n, 2 * period) for name, n in subject.original.sizes.items()}
     x, k, *_ = subject.names
@@ -65,24 +65,21 @@ def _small(subject: Bilinear, shapes: Mapping[str, Shape]) -> tuple[tuple[Given,
         least = max(SMALLEST, 2 * reach, 2 * period)
         image[axis] = n if n <= least else least + (n - least) % (2 * period)
     given: list[Given] = []
-    dims: dict[str, list[int]] = {}
     for g in subject.original.given:
-        dims[g.name] = [evaluate(d, sizes) for d in g.dims if not isinstance(d, Block)]
+        dims = [evaluate(d, sizes) for d in g.dims if not isinstance(d, Block)]
         if g.name == x:
-            dims[x] = [image.get(axis, n) for axis, n in enumerate(dims[x])]
-        given.append(replace(g, dims=tuple(Literal(str(n)) for n in dims[g.name])))
-    if prod(dims[x]) * prod(dims[k][1:]) > HEAVY:
-        return None
+            dims = [image.get(axis, n) for axis, n in enumerate(dims)]
+        given.append(replace(g, dims=tuple(Literal(str(n)) for n in dims)))
     return tuple(given), subject.original.pinned(subject.original.sizes).steps
 
 
 @cache
 def _good(given: tuple[Given, ...], steps: tuple[Step, ...], registry: Registry) -> tuple[Plan, ...]:
     """Plans for a small program that are right in most of its result, the best first: of those that do the same one,
-    and none that does what another family does."""
+    and none that does what another family does. None at all for a program that is not small."""
     small = Original(given, steps, {})
     subject = bilinear(small, registry)
-    if subject is None:
+    if subject is None or work(small, registry) > HEAVY:
         return ()
     looks = _Looks(small, registry)
     for family in GUIDED:
@@ -106,16 +103,21 @@ class _Looks:
         self._terms = Terms()
         self._inputs = {g.name: self._terms.term(("input", g.name)) for g in small.given}
         self._seen: set[object] = set()
+        self._read = 0
 
     def at(self, rule: Rule, plan: Plan | None = None) -> float | None:
         """The part of the result that is wrong; None where that was seen before: the same steps, the same numbers by
-        moves of the same axes, or the same wrong numbers that another family gets by moving data alone."""
+        moves of the same axes, or the same wrong numbers that another family gets by moving data alone. None also where
+        too much would have to be read to find out."""
         steps = tuple(self._terms.run(rule.right, self._inputs, {})[name] for name in rule.results)
         if steps in self._seen:
             return None
         if self._meant is None:
             self._meant = self._results(rule, rule.left)
         try:
+            self._read += work(Original(rule.given, rule.right, {}), self.registry)
+            if self._read > MOST_READ:
+                return None
             found = self._results(rule, rule.right)
         except (Illegal, NotCovered):
             return None

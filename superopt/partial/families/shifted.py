@@ -30,8 +30,8 @@ def shifted(original: Original, shapes: Mapping[str, Shape], _: Registry) -> Ite
         return
     w = found.window
     for size in PARTS:
-        parts = _parts(found, size)
-        if 1 < len(parts) <= MOST_PARTS:
+        if 1 < prod(-(-k // size) for k in w.kernel) <= MOST_PARTS:
+            parts = _parts(found, size)
             yield _mutant(found, parts, as_product=False, doc=f"A kernel in {len(parts)} parts.")
     if 1 < prod(w.kernel) <= MOST_PRODUCTS and set(w.strides) == {1} and w.group == "1":
         doc = f"One product for all {prod(w.kernel)} elements of the kernel, shifted and added."
