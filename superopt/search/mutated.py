@@ -32,12 +32,13 @@ def mutated_in_turns(
     refused: set[str] = set()
     while found := list(mutated_regions(piece, where, rules, rewriter, scales, taken=taken, refused=refused)):
         yield found
-        for region, _ in found:
-            kind = scales.structure(region)
-            if is_kept(kind):
-                taken.update(region.members)
-            else:
-                refused.add(kind)
+        kinds = [scales.structure(region) for region, _ in found]
+        refused_now = {kind for kind in kinds if not is_kept(kind)}
+        if not refused_now:
+            break
+        refused |= refused_now
+        for (region, _), kind in zip(found, kinds, strict=True):
+            taken.update(region.members if kind not in refused else ())
 
 
 def mutated_regions(
