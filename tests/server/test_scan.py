@@ -14,7 +14,7 @@ from onnx import ModelProto, TensorProto, helper, parser
 from server.names import refuse_overlap, safe_name
 from server.problems import Problem
 from server.scan import DEEPEST, FIELDS_AT_LEAST, scan
-from tests.server.world import external, field, tiny
+from tests.server.world import external, tiny, wire
 
 pytestmark = pytest.mark.unit
 
@@ -138,8 +138,8 @@ def test_a_file_cannot_be_a_folder_too() -> None:
 
 def test_a_scan_looks_up_often(tmp_path: Path) -> None:
     """Between two looks lie a few milliseconds: the largest model allowed is left in time."""
-    nodes = b"".join(field(1, field(1, b"x") * 20 + field(4, b"Relu")) for _ in range(5000))
-    (tmp_path / "m").write_bytes(b"\x08\x08" + field(7, nodes))
+    nodes = b"".join(wire(1, wire(1, b"x") * 20 + wire(4, b"Relu")) for _ in range(5000))
+    (tmp_path / "m").write_bytes(b"\x08\x08" + wire(7, nodes))
     looks: list[int] = []
     scan(tmp_path / "m", 50_000, lambda: bool(looks.append(1)))
     assert len(looks) >= 5

@@ -32,8 +32,9 @@ CHECKS = [
     described.response_headers_conformance, described.response_schema_conformance, described.unsupported_method,
     described.allow_header_conformance, described.ignored_auth,
 ]  # fmt: skip
-FEW = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-MANY = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+ALL: list[Any] = list(HealthCheck)
+FEW = settings(max_examples=10, deadline=None, suppress_health_check=ALL, derandomize=True)
+MANY = settings(max_examples=500, deadline=None, suppress_health_check=ALL)
 
 
 @dataclass

@@ -73,13 +73,13 @@ def external(*locations: str) -> bytes:
     """A model whose weights lie in these files."""
     tensors = b""
     for i, location in enumerate(locations):
-        entry = field(1, b"location") + field(2, location.encode())
-        tensor = b"\x08\x01" + b"\x10\x01" + field(8, f"w{i}".encode()) + field(13, entry) + b"\x70\x01"
-        tensors += field(5, tensor)
-    return relu_model(opset=13, ir_version=7) + field(7, tensors)  # a second graph is merged with the first
+        entry = wire(1, b"location") + wire(2, location.encode())
+        tensor = b"\x08\x01" + b"\x10\x01" + wire(8, f"w{i}".encode()) + wire(13, entry) + b"\x70\x01"
+        tensors += wire(5, tensor)
+    return relu_model(opset=13, ir_version=7) + wire(7, tensors)  # a second graph is merged with the first
 
 
-def field(number: int, content: bytes) -> bytes:
+def wire(number: int, content: bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
