@@ -43,7 +43,7 @@ RESULT = Path(__file__).parent / "results" / "capacity.txt"
 OCTETS = {"Content-Type": "application/octet-stream"}
 TELLS = 60
 """Of a job that takes a minute: what it does is told once a second."""
-RENEWALS = 12
+LARGE = 32 << 20
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -68,7 +68,7 @@ def measure(settings: Settings, count: int) -> list[str]:
     database = open_database(settings.database_url)
     meter = Meter(database)
     shop = Shop(settings, database)
-    size = _bytes(database)
+    empty = _bytes(database)
     with api(settings) as (http, pid):
         ids = [_post(http, number) for number in range(3)]  # what is done once is done
         lines = [meter.row("POST /v1/jobs, a new model", count, lambda n: ids.append(_post(http, n + 3)), pid)]
@@ -77,14 +77,21 @@ def measure(settings: Settings, count: int) -> list[str]:
         lines.append(meter.row("GET /v1/jobs, 50 of them", count // 4, lambda n: http.get("/v1/jobs"), pid))
         claims: list[Claim] = []
         lines.append(meter.row("claim", count, lambda n: claims.append(shop.claim(n))))
+        lines.append(meter.row("look whether it is still ours", count, lambda n: shop.claims.holds(claims[n])))
         lines.append(meter.row("renew a lease", count, lambda n: shop.claims.renew(claims[n])))
         lines.append(meter.row("tell a stage", count * TELLS, lambda n: shop.tell(claims[n // TELLS], n)))
         lines.append(meter.row("keep two files and complete", count, lambda n: shop.complete(claims[n])))
         lines.append(meter.row("GET /v1/jobs/{id}/model", count, lambda n: http.get(f"/v1/jobs/{ids[n]}/model"), pid))
-    grown = (_bytes(database) - size) / count
+        grown = (_bytes(database) - empty) / count
+        size = f"{LARGE >> 20} MiB"
+        posted: list[str] = []
+        lines.append(meter.row(f"POST of {size}", 5, lambda n: posted.append(_post(http, -1 - n, LARGE)), pid))
+        while (claim := shop.claim(1)).job.id != posted[0]:
+            pass
+        shop.complete(claim, LARGE)
+        lines.append(meter.row(f"GET of {size}", 5, lambda _: http.get(f"/v1/jobs/{posted[0]}/model"), pid))
     database.close()
-    whole = [f"a job of a minute: 1 claim, {RENEWALS} renewals, {TELLS} stages told, 1 completion"]
-    return [Meter.HEAD, *lines, *whole, f"bytes in the database for each job: {grown:,.0f}"]
+    return [Meter.HEAD, *lines, f"bytes in the database for each job that told {TELLS} stages: {grown:,.0f}"]
 
 
 class Meter:
@@ -144,15 +151,15 @@ class Shop:
     def tell(self, claim: Claim, number: int) -> None:
         self.claims.tell(claim, Reached("timing regions", f"{number} of 60 s, the 12th of 40 candidates", 0.4))
 
-    def complete(self, claim: Claim) -> None:
-        files = (self._keep(MODEL, os.urandom(2000)), self._keep(REPORT, b"{}" + os.urandom(2000)))
+    def complete(self, claim: Claim, size: int = 2000) -> None:
+        files = (self._keep(MODEL, os.urandom(size)), self._keep(REPORT, b"{}" + os.urandom(2000)))
         names = ("loading", "rewriting", "calibrating", "searching", "timing regions", "checking", "timing")
         stages = dict.fromkeys(map(str, names), 1.5)
         summary = {"speedup": 1.1, "verdict": "1.1× faster", "returned": "optimized", "device": "cpu"}
         assert self.claims.complete(claim, Outcome(files, summary, True, stages))
 
     def _keep(self, name: str, content: bytes) -> File:
-        sink = Sink(self.settings.folder, Allowance.of(1 << 20))
+        sink = Sink(self.settings.folder, Allowance.of(2 * LARGE))
         sink.write(content)
         file = sink.finish()
         Blobs(self.database, open_store(self.settings.store_url)).keep(file)
@@ -178,9 +185,13 @@ def api(settings: Settings) -> Generator[tuple[httpx.Client, int]]:
         process.wait()
 
 
-def _post(http: httpx.Client, number: int) -> str:
-    told = f'{{"number": {number}}}'.encode()
+def _post(http: httpx.Client, number: int, size: int = 0) -> str:
+    """A model of a few hundred bytes; with a long documentation, of a given size."""
+    told = f"{number}".encode()
     model = relu_model(opset=13, ir_version=7) + b"\x12" + bytes([len(told)]) + told
+    if size:
+        length = bytes([size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14 & 0x7F | 0x80, size >> 21])
+        model += b"\x32" + length + bytes(size)
     answer = http.post("/v1/jobs", content=model, headers=OCTETS | {"Idempotency-Key": f"{number}"})
     assert answer.status_code in (200, 202), answer.text
     return answer.json()["id"]

@@ -43,12 +43,15 @@ def migrated(postgres: Postgres) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[str]:
     """Of a database of the test's own, of either kind."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'test.db'}"
+        yield f"sqlite:///{tmp_path / 'test.db'}"
+        return
     server: Postgres = request.getfixturevalue("postgres")
-    return server.url(server.create(like=request.getfixturevalue("migrated")))
+    name = server.create(like=request.getfixturevalue("migrated"))
+    yield server.url(name)
+    server.drop(name)
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from typing import Any, Self
 import psycopg
 import pytest
 
+from server.children import end_with_parent
+
 USER = "superopt"
 START_SECONDS = 60.0
 NOBODY = ("postgres", "nobody")
@@ -54,10 +56,11 @@ class Postgres:
             "full_page_writes": "off", "max_connections": "300", "deadlock_timeout": "200ms",
         }  # fmt: skip
         flags = [f for name, value in settings.items() for f in ("-c", f"{name}={value}")]
+        us = os.getpid()
         with open(self.folder / "log", "wb") as log:
             self._process = subprocess.Popen(
                 [str(self._programs / "postgres"), "-D", "data", *flags], cwd=self.folder, stdout=log, stderr=log,
-                start_new_session=True, **self._as,
+                start_new_session=True, preexec_fn=lambda: end_with_parent(us, signal.SIGQUIT), **self._as,
             )  # fmt: skip
         end = time.monotonic() + START_SECONDS
         while True:
@@ -84,9 +87,15 @@ class Postgres:
     def create(self, like: str = "template1") -> str:
         """The name of a new database."""
         name = f"test{next(self._names)}"
-        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
-            connection.execute(f"create database {name} template {like}".encode())
+        self._execute(f"create database {name} template {like}")
         return name
+
+    def drop(self, database: str) -> None:
+        self._execute(f"drop database {database} with (force)")
+
+    def _execute(self, statement: str) -> None:
+        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+            connection.execute(statement.encode())
 
     def _conninfo(self, database: str) -> str:
         return f"host={self.folder} user={USER} dbname={database}"

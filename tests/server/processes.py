@@ -80,6 +80,7 @@ class Running:
 
 
 def kill(pid: int) -> bool:
+    assert pid > 0, "zero would be everybody in our group"
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
