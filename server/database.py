@@ -20,6 +20,8 @@ from superopt.errors import BadOption
 
 BUSY_SECONDS = 30
 """How long a writer waits for the writers of other processes."""
+CACHE_KIB = 256
+"""That one connection to SQLite keeps of the file: there are many, and the system keeps it for all of them."""
 CONNECTIONS = 10
 """That one process keeps open to PostgreSQL; for a rush it opens as many again."""
 _WRITING = "superopt_writing"
@@ -154,6 +156,7 @@ def _sqlite_engine(url: URL) -> Engine:
             "synchronous=FULL",
             "foreign_keys=ON",
             f"busy_timeout={BUSY_SECONDS * 1000}",
+            f"cache_size=-{CACHE_KIB}",
         ):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
