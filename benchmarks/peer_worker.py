@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
+from pkgutil import extend_path
 from typing import Any
 
 import onnx
@@ -34,6 +35,9 @@ def onnxscript(source: str, target: str, options: dict[str, Any]) -> None:
 
 
 def transformers(source: str, target: str, options: dict[str, Any]) -> None:
+    """Also where this part of onnxruntime lies apart from the rest."""
+    package = import_module("onnxruntime")
+    package.__path__ = extend_path(package.__path__, "onnxruntime")
     import_module("onnxruntime.transformers.optimizer").optimize_model(source, **options).save_model_to_file(target)
 
 

@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
 from server.children import end_with_parent
+from server.connections import patient_for
 from server.headers import Around
 from server.logs import set_up_logs
 from server.problems import MEDIA_TYPE, Problem
@@ -130,6 +131,7 @@ class Server(uvicorn.Server):
             "access_log": False,
             "server_header": False,
             "proxy_headers": False,
+            "http": patient_for(settings.upload_patience),
         }
         around = Around(self._application)  # outermost, so that the answer to a bug has its headers too
         super().__init__(uvicorn.Config(around, backlog=BACKLOG, timeout_graceful_shutdown=GRACE_SECONDS, **quiet))

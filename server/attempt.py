@@ -48,6 +48,8 @@ class Bench:
     command: Sequence[str]
     claims: Claims
     blobs: Blobs
+    turn: Path | None = None
+    """File whose lock says whose turn it is on the device, where several work for it."""
 
 
 class Stopped(Exception):
@@ -64,6 +66,8 @@ class Attempt:
     claim: Claim
     is_lost: Callable[[], bool]
     must_stop: Callable[[], bool]
+    waited: float = 0.0
+    """Seconds that the job waited for its turn on the device: they count against none of its limits."""
     _stages: dict[str, float] = field(default_factory=dict[str, float])
     _stage: str = "starting"
     _since: float = field(default_factory=time.monotonic)
@@ -104,7 +108,10 @@ class Attempt:
     def _follow(self, folder: Path) -> Delivery | Refusal:
         size = sum(f.size for f in self.claim.files)
         options = dict(self.claim.job.options)
-        work = Work(model=Path(UPLOAD, MODEL), out=Path(OUT, MODEL), options=options, file_bytes=2 * size + SPARE_BYTES)
+        work = Work(
+            model=Path(UPLOAD, MODEL), out=Path(OUT, MODEL), options=options, turn=self.bench.turn,
+            file_bytes=2 * size + SPARE_BYTES,
+        )  # fmt: skip
         until = time.monotonic() + float(options["time_limit"]) + SPARE_SECONDS
         own = {MARK: self._mark, "TMPDIR": str(folder / TEMPORARY)}
         with open(folder / "stderr", "wb") as noise:
@@ -135,14 +142,16 @@ class Attempt:
     def _watch(self, until: float) -> None:
         self._look()
         self._pass_on()
-        if time.monotonic() > until:
+        if time.monotonic() > until + self.waited:
             raise Died("the process did not keep to its own limit on time")
 
     def _tell(self, stage: Stage) -> None:
         if stage.stage != self._stage:
             self._count(time.monotonic())
             self._stage, self._told = stage.stage, 0.0
-        self._reached, self._is_news = self._reached.after(stage), True
+        self.waited = stage.waited
+        before, self._reached = self._reached, self._reached.after(stage)
+        self._is_news = self._is_news or self._reached != before
         self._pass_on()
 
     def _pass_on(self) -> None:

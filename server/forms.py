@@ -17,6 +17,8 @@ from server.spool import Allowance, Sink, Spooled
 
 MOST_PARTS = 1000
 OPTION_BYTES = 64 << 10
+AROUND_BYTES = 16 << 20
+"""Of a form besides what its parts hold: boundaries, headers, what comes before the first part and after the last."""
 
 
 @dataclass
@@ -36,7 +38,7 @@ class Form:
 
     def __init__(self, spool: Path, allowance: Allowance, boundary: bytes) -> None:
         self._spool, self._allowance = spool, allowance
-        self._upload, self._ended, self._parts = Upload(), False, 0
+        self._upload, self._ended, self._parts, self._left = Upload(), False, 0, allowance.limit + AROUND_BYTES
         self._sink: Sink | None = None
         self._options: bytearray | None = None
         self._name = ""
@@ -57,6 +59,9 @@ class Form:
         )
 
     def write(self, data: bytes) -> None:
+        self._left -= len(data)
+        if self._left < 0:
+            raise Problem(413, "the form is too large", limit_bytes=self._allowance.limit)
         try:
             self._parser.write(data)
         except FormParserError as error:

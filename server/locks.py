@@ -1,4 +1,4 @@
-"""One process for each device: whoever holds the file's lock measures there. The kernel frees it when that one dies."""
+"""One worker for each place on a device: whoever holds the file's lock. The kernel frees it when that one dies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from typing import BinaryIO
 RETRY_SECONDS = 0.5
 
 
+def lock_file(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{re.sub('[^a-z0-9]', '-', name)}.lock"
+
+
 class DeviceLock:
-    def __init__(self, folder: Path, device: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{re.sub('[^a-z0-9]', '-', device)}.lock"
+    def __init__(self, folder: Path, name: str) -> None:
+        self.path = lock_file(folder, name)
         self._file: BinaryIO | None = None
 
     def acquire(self, wait: Callable[[float], bool]) -> bool:

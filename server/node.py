@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -27,7 +27,7 @@ from server.offers import ask
 from server.pulse import Pulse
 from server.settings import read_settings
 from server.store import open_store
-from server.worker import attempt
+from server.worker import attempt, limited
 
 Kind: TypeAlias = Literal["cpu", "cuda"]
 
@@ -51,7 +51,7 @@ class Errand:
 def work(errand: Errand, device: str) -> None:
     settings = read_settings(environment=errand.environment)
     set_up_logs(settings.log_level)
-    claim = _limited(errand.claim, errand.memory)
+    claim = limited(errand.claim, errand.memory)
     database = Database(settings.database_url)
     claims = Claims(database, settings.lease, settings.attempts)
     pulse = Pulse(claim.job.worker or "", claims, None, settings.lease)
@@ -103,13 +103,6 @@ def _own_cores(number: int, count: int) -> Generator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def _limited(claim: Claim, memory: int) -> Claim:
-    options = dict(claim.job.options)
-    if not options.get("memory_limit"):
-        options["memory_limit"] = memory
-    return replace(claim, job=replace(claim.job, options=options))
 
 
 def _never() -> bool:

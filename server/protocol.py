@@ -17,6 +17,7 @@ class Work(Record):
     model: Path
     out: Path
     options: dict[str, Any]
+    turn: Path | None = Field(default=None, description="file whose lock says whose turn it is on the device")
     file_bytes: int = Field(description="largest file that may be written")
 
 

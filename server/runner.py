@@ -32,7 +32,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (work.file_bytes, work.file_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        delivered = deliver(work.model, work.out, from_json(work.options), tell, scene=Path(GRAPHS))
+        delivered = deliver(work.model, work.out, from_json(work.options), tell, scene=Path(GRAPHS), turn=work.turn)
         data_files = [] if delivered.written is None else list(delivered.written.data_files)
         stopped = None if delivered.stopped is None else str(delivered.stopped)
         tell(Delivery(report=delivered.report.model_dump(mode="json"), data_files=data_files, stopped=stopped))

@@ -50,13 +50,16 @@ class Settings:
     devices: str = setting(
         "auto", "devices to work on, with commas: cpu, cuda:0, …; auto = every GPU, or else the CPU", "LIST"
     )
+    searchers: int = setting(
+        0, "jobs at once on one device, which take turns at measuring; 0 = one on a CPU, two on a GPU", "N", least=0
+    )
     engine: Engine = setting("local", "where jobs run: in processes of this machine, or on a Ray cluster")
     address: str = setting("", "of the Ray cluster, host:port; empty = the one that this machine is part of", "ADDRESS")
     queue: int = setting(1000, "jobs that may wait; more are answered with 429", "N", least=1)
     tenant_queue: int = setting(200, "jobs of one tenant that may wait", "N", least=1)
     upload_limit: int = setting(4096, "MiB of one upload, external data included", "MIB", least=1)
     upload_patience: float = setting(
-        30.0, "seconds without a byte after which an upload is given up", "SECONDS", least=0.1
+        30.0, "seconds for the head of a request, and for every 16 KiB of an upload", "SECONDS", least=0.1
     )
     node_limit: int = setting(50_000, "nodes of one model, those of its subgraphs and functions included", "N", least=1)
     budget_limit: float = setting(
@@ -65,7 +68,9 @@ class Settings:
     time_limit: float = setting(
         3600.0, "seconds that one job may take, and the most a client may ask for", "SECONDS", least=1
     )
-    memory_limit: int = setting(0, "MiB that one job may hold; 0 = nine tenths of what is free", "MIB", least=0)
+    memory_limit: int = setting(
+        0, "MiB that one job may hold; 0 = nine tenths of what is free, shared by the workers", "MIB", least=0
+    )
     wait_limit: float = setting(600.0, "most seconds that a request is kept waiting for its job", "SECONDS", least=0)
     retention: float = setting(
         604_800.0, "seconds that a finished job and its files are kept; then 410", "SECONDS", least=1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
@@ -15,6 +16,10 @@ from server.problems import Problem
 
 ABANDONED = 86_400.0
 """Seconds after which a file that nobody has written to belongs to a process that was killed."""
+
+
+def no_room(error: OSError) -> Problem:
+    return Problem(507, f"the upload cannot be stored: {error.strerror or type(error).__name__}")
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,10 @@ class Sink:
     def __init__(self, folder: Path, allowance: Allowance) -> None:
         self._path, self._allowance = folder / f"{uuid.uuid4().hex}.part", allowance
         self._hash, self._size = hashlib.sha256(), 0
-        self._file = open(self._path, "xb")  # noqa: SIM115 - closed by `finish` or `discard`
+        try:
+            self._file = open(self._path, "xb")  # noqa: SIM115 - closed by `finish` or `discard`
+        except OSError as error:
+            raise no_room(error) from None
 
     def write(self, data: bytes) -> None:
         self._allowance.take(len(data))
@@ -61,7 +69,7 @@ class Sink:
         try:
             self._file.write(data)
         except OSError as error:
-            raise Problem(507, f"the upload cannot be stored: {error.strerror}") from None
+            raise no_room(error) from None
 
     def finish(self) -> Spooled:
         try:
@@ -69,11 +77,12 @@ class Sink:
             os.fsync(self._file.fileno())
             self._file.close()
         except OSError as error:
-            raise Problem(507, f"the upload cannot be stored: {error.strerror}") from None
+            raise no_room(error) from None
         return Spooled(self._path, self._hash.hexdigest(), self._size)
 
     def discard(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # where there is no room for what it still holds
+            self._file.close()
         self._path.unlink(missing_ok=True)
 
 

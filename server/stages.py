@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from superopt.engine.job import Stage
 from superopt.search.ending import Basis
+from superopt.search.stages import StageName
 
-_REACHED = {
+REACHED: dict[StageName, float] = {
     "loading": 0.02,
     "rewriting": 0.05,
     "calibrating": 0.10,
@@ -18,6 +19,7 @@ _REACHED = {
     "looking for the rewrite that changed the outputs": 0.65,
     "timing": 0.70,
     "options": 0.90,
+    "drawing": 0.97,
 }
 _BEFORE_THE_SEARCH = "looking for input sizes"
 
@@ -42,4 +44,4 @@ class Reached:
 def _progress(told: Stage, so_far: float) -> float:
     if told.stage == "timing" and told.detail.startswith(_BEFORE_THE_SEARCH):
         return so_far
-    return max(so_far, _REACHED.get(told.stage, so_far))
+    return max([so_far, *(share for name, share in REACHED.items() if name == told.stage)])

@@ -1,4 +1,4 @@
-"""`superopt serve`: a process for the API and one for each device or for a cluster; whichever dies is started again."""
+"""`superopt serve`: a process for the API, and workers or a dispatcher; whichever dies is started again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from server.children import ROOT, python, stop
 from server.database import open_database
-from server.devices import wanted
+from server.devices import places
 from server.logs import set_up_logs
 from server.settings import FILE, Settings
 from superopt.errors import BadOption
@@ -45,7 +45,7 @@ class Post:
 
 class Supervisor:
     def __init__(self, settings: Settings, worker: Sequence[str] = WORKER, dispatch: Sequence[str] = DISPATCH) -> None:
-        """`worker` starts a worker, given a device and our process id; `dispatch` a dispatcher, given the latter."""
+        """`worker` starts a worker, given a place and our process id; `dispatch` a dispatcher, given the latter."""
         self._settings, self._worker, self._dispatch = settings, worker, dispatch
         self._over = threading.Event()
 
@@ -70,7 +70,7 @@ class Supervisor:
 
     def _workers(self) -> list[Post]:
         if self._settings.engine == "local":
-            return [Post(f"worker {device}", [*self._worker, device]) for device in wanted(self._settings)]
+            return [Post(f"worker {place.name}", [*self._worker, place.name]) for place in places(self._settings)]
         if importlib.util.find_spec("ray") is None:
             raise BadOption("--engine ray needs Ray: pip install 'superopt[ray]'")
         return [Post("dispatch", self._dispatch)]

@@ -26,6 +26,8 @@ FORM = "multipart/form-data"
 BATCH = 1 << 18
 """Bytes that are written in one go."""
 SENDING = ("POST", "PUT", "PATCH")
+LEAST_BYTES = 1 << 14
+"""That must come in the time that an upload is waited for."""
 REST_BYTES, REST_SECONDS = 64 << 20, 1.0
 """What is still taken of an upload that was refused."""
 
@@ -111,19 +113,25 @@ async def is_read(request: Request) -> bool:
 
 
 async def _batches(request: Request, patience: float) -> AsyncIterator[bytes]:
-    """Pieces large enough to be worth a write; a client that sends nothing for too long is given up."""
+    """Pieces large enough to be worth a write; a client that sends next to nothing for too long is given up."""
     stream = request.stream().__aiter__()
-    held = bytearray()
+    held, clock = bytearray(), asyncio.get_running_loop().time
+    until, came = clock() + patience, 0
     while True:
         try:
-            held += await asyncio.wait_for(anext(stream), patience)
+            piece = await asyncio.wait_for(anext(stream), max(0.0, until - clock()))
         except StopAsyncIteration:
             break
         except TimeoutError:
-            raise Problem(408, f"nothing came for {patience:g} s") from None
+            raise Problem(408, f"only {came} bytes came in {patience:g} s") from None
+        held += piece
+        came += len(piece)
+        if came >= LEAST_BYTES:
+            until, came = clock() + patience, 0
         if len(held) >= BATCH:
             yield bytes(held)
             held.clear()
+            until = clock() + patience  # it was we who were slow
     yield bytes(held)
 
 

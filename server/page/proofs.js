@@ -31,7 +31,7 @@ export function proofsSection(report, scene) {
 function searchLine(search) {
   if (!search) return "";
   const ended = search.exhausted ? "Nothing was left to try." : "A budget ended the search.";
-  return el("p", { class: "dim" }, `${plural(search.rules, "proved rule")}; ${plural(search.regions, "region")}, ${search.distinct_regions} of them distinct; `
+  return el("p", { class: "dim" }, `${plural(search.rules, "proved rule")}; ${plural(search.regions, "region")} at first, ${search.distinct_regions} different ones in all rounds; `
     + `${plural(search.candidates, "graph")} seen, ${search.measured} timed. ${ended}`);
 }
 
@@ -70,9 +70,10 @@ function ruleText(name, texts) {
 function places(rewrites) {
   const times = (r) => [["measured", r.measured_us_before, r.measured_us_after], ["predicted", r.predicted_us_before, r.predicted_us_after]]
     .filter(([, a, b]) => a !== null && b !== null).map(([how, a, b]) => `region ${microseconds(a)} → ${microseconds(b)} ${how}`).join("; ");
-  const rows = rewrites.slice(0, MOST_PLACES).map((r) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, r.place)), el("td", {}, r.detail), el("td", {}, times(r))));
+  const timed = rewrites.some((r) => times(r) !== "");
+  const rows = rewrites.slice(0, MOST_PLACES).map((r) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, r.place)), el("td", {}, r.detail), timed ? el("td", {}, times(r)) : ""));
   const rest = rewrites.length - MOST_PLACES;
   return el("div", { class: "scroll" }, el("table", { class: "places" },
-    el("thead", {}, el("tr", {}, ["place", "what", "time"].map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, rows)),
+    el("thead", {}, el("tr", {}, ["place", "what", ...(timed ? ["time"] : [])].map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, rows)),
     rest > 0 ? el("p", { class: "dim" }, `and ${plural(rest, "more place")}, all of them in the report`) : "");
 }

@@ -16,6 +16,7 @@ from server.problems import MEDIA_TYPE, Problem
 from server.records import File, Job, files_of_job, files_of_result
 from server.schemas import JobDocument, ProblemDocument, job_document
 from server.service import Service
+from server.spool import no_room
 from server.threads import for_upload
 from server.uploads import FORM, RAW, receive
 from server.waiting import Waiting
@@ -96,8 +97,11 @@ async def hand_in(request: Request, served: Service, tenant: str, key: str | Non
         options = chosen({**given, **upload.options}, served.settings)
 
         def submit() -> Job:
-            for file in upload.files.values():
-                served.blobs.keep(file)
+            try:
+                for file in upload.files.values():
+                    served.blobs.keep(file)
+            except OSError as error:
+                raise no_room(error) from None
             files = tuple(File(name, f.digest, f.size) for name, f in upload.files.items())
             return served.jobs.submit(Order(tenant, files, options.as_json(), options.target, key))
 

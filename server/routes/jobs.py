@@ -113,7 +113,9 @@ async def follow(
     if not seen.isdecimal() or len(seen) > 9:
         raise Problem(400, "Last-Event-ID: expected the number of an event")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    stream = _stream(served, request.app.state.waiting, job, int(seen))
+    # One that the job has not come to is not one of its events: all of them are told.
+    number = int(seen) if int(seen) <= job.last_event else 0
+    stream = _stream(served, request.app.state.waiting, job, number)
     return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
 

@@ -41,6 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         return run_ops(arguments) if arguments.command == "ops" else run_rules(arguments, console)
     if arguments.command == "generate-rules":
+        if arguments.models:
+            from superopt.cli.mine_command import run_mine  # likewise
+
+            return run_mine(arguments, console)
         from superopt.cli.generate_command import run_generate  # operators and the prover are loaded for this alone
 
         return run_generate(arguments, console)

@@ -13,6 +13,7 @@ EXAMPLES = """\
 examples:
   superopt generate-rules --recipe linear --out found
   superopt generate-rules --recipe my-recipe.toml --max-ops 3 --time-limit 600 --out found
+  superopt generate-rules --from bert.onnx gpt2.onnx --out mined
   superopt rules check found
 A run that was stopped goes on where it was: what is proved is in OUT/ledger.jsonl.
 """
@@ -26,6 +27,10 @@ def add_generate_command(commands: Any) -> None:
     parser.add_argument(
         "--recipe", action="append", default=[], metavar="NAME",
         help="a shipped recipe or a path to a .toml file; may be repeated (default: every shipped one)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--from", dest="models", type=Path, nargs="+", default=[], metavar="MODEL",
+        help="instead: recognize the parts of these models (files, or folders of them) by what they compute",
     )  # fmt: skip
     parser.add_argument(
         "--list", action="store_true", help="name the shipped recipes and what they enumerate, and stop"
@@ -45,7 +50,8 @@ def add_generate_command(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--known", type=Path, action="append", default=[], metavar="PATH",
-        help="file or folder of proved rules: what they say is not found again; may be repeated",
+        help="file or folder of proved rules: what they say is not found again; may be repeated "
+        "(with --from, the shipped ones unless others are named)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default 0)")
     parser.add_argument("--workers", type=_positive, default=2, metavar="N", help="processes (default 2)")
@@ -57,7 +63,7 @@ def add_generate_command(commands: Any) -> None:
         type=Path,
         default=Path("generated"),
         metavar="DIR",
-        help="folder for RECIPE.rules (default: generated)",
+        help="folder for RECIPE.rules, or mined.rules (default: generated)",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress; errors only")
     parser.add_argument(

@@ -30,6 +30,7 @@ from superopt.cost.patience import may_still_win
 from superopt.cost.result import Comparison, SubjectTiming
 from superopt.cost.sitting import Bench, Sitting
 from superopt.cost.statistics import median_estimate, spread
+from superopt.cost.turn import ALONE, Turn
 from superopt.errors import CannotRun
 from superopt.report import Interval, Latency
 
@@ -80,9 +81,10 @@ class Contest:
         together: bool,
         tell: Callable[[Progress], None] | None = None,
         hurried: Callable[[], bool] = lambda: False,
+        turn: Turn = ALONE,
     ) -> None:
         self._names, self._bench, self._method = names, bench, method
-        self._together, self._tell, self._hurried = together, tell, hurried
+        self._together, self._tell, self._hurried, self._turn = together, tell, hurried, turn
         self._random = random.Random(method.seed)
         self._samples: list[list[float]] = [[] for _ in names]
         self._runs = [0] * len(names)
@@ -207,9 +209,13 @@ class Contest:
         return may_still_win(evidence.speedup(_SURE), len(evidence), wanted, expected)
 
     def _sit_twice(self, phase: Phase, challengers: Sequence[Challenger]) -> list[Sitting]:
-        """Two sittings in opposite order; a challenger that cannot run leaves the contest."""
+        """Two sittings in opposite order, in one turn; a challenger that cannot run leaves the contest."""
         order = [FIRST, *(c.subject for c in challengers)]
         self._random.shuffle(order)
+        with self._turn.taken():
+            return self._sit_in(order, phase)
+
+    def _sit_in(self, order: list[int], phase: Phase) -> list[Sitting]:
         sittings: list[Sitting] = []
         for _ in range(2):
             sitting = self._bench.sit(order, self._together, self._end(phase))

@@ -12,6 +12,7 @@ from pathlib import Path
 from superopt.cost.contest import Contest, Method, Progress
 from superopt.cost.result import Comparison
 from superopt.cost.sitting import Bench, Clock, Runner
+from superopt.cost.turn import ALONE, Turn
 from superopt.errors import BadOption
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.session import Session
@@ -50,11 +51,12 @@ def compare(
     tell: Callable[[Progress], None] | None = None,
     clock: Clock = time.perf_counter,
     hurried: Callable[[], bool] = lambda: False,
+    turn: Turn = ALONE,
 ) -> Comparison:
     """All subjects on the same inputs, each against the first; in a part of the time from when on it is `hurried`.
 
     Models that together exceed `together_up_to` bytes are opened one at a time, so that memory never holds
-    more than the largest.
+    more than the largest. Sittings wait for their `turn`; the method's seconds do not run meanwhile.
     """
     names = [subject.name for subject in subjects]
     if not names or len(set(names)) < len(names):
@@ -66,9 +68,9 @@ def compare(
 
     method = method or Method()
     warm_up_seconds = _WARM_UP_SHARE * method.seconds / len(subjects)
-    bench = Bench(open_runner, clock, method.sample_seconds, warm_up_seconds)
+    bench = Bench(open_runner, turn.paused(clock), method.sample_seconds, warm_up_seconds)
     with without_garbage_collection():
-        return Contest(names, bench, method, together, tell, hurried).run()
+        return Contest(names, bench, method, together, tell, hurried, turn).run()
 
 
 class _BoundModel:

@@ -10,6 +10,7 @@ from superopt.cost.cache import CostCache, RegionKey, RegionTime
 from superopt.cost.race import NO_TIME_LEFT
 from superopt.cost.regions import REGION_METHOD, RegionSubject, time_regions, time_yardstick
 from superopt.cost.sitting import Clock
+from superopt.cost.turn import ALONE, Turn
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.facts import DeviceFacts, device_facts, runtime_facts
 
@@ -29,8 +30,10 @@ class RegionTimer:
         cache: CostCache | None = None,
         seed: int = 0,
         clock: Clock = time.perf_counter,
+        turn: Turn = ALONE,
     ) -> None:
-        self.deployment = deployment
+        """One race is one `turn` on the device; the seconds given run from its beginning."""
+        self.deployment, self.turn = deployment, turn
         self._cache, self._seed, self._clock = cache, seed, clock
         self._known: dict[str, RegionTime] = {}
 
@@ -60,7 +63,8 @@ class RegionTimer:
         """Its time in quiet; see race.py."""
         known = self._find(_YARDSTICK)
         if known is None or known.seconds is None:
-            known = RegionTime(time_yardstick(self.deployment, _YARDSTICK_SECONDS, self._clock))
+            with self.turn.taken():
+                known = RegionTime(time_yardstick(self.deployment, _YARDSTICK_SECONDS, self._clock))
             self._keep(_YARDSTICK, known)
         assert known.seconds is not None
         return known.seconds
@@ -76,10 +80,12 @@ class RegionTimer:
         """The first runs along, known or not; where it is known, the others are told by their ratio to it."""
         order = [0, *(i for i in missing if i != 0)]
         reasons: dict[int, str] = {}
-        times = time_regions(
-            [subjects[i] for i in order], self.deployment, seconds, lambda at, why: reasons.update({order[at]: why}),
-            yardstick=self.yardstick, finish=finish, seed=self._seed, clock=self._clock, hurried=hurried,
-        )  # fmt: skip
+        with self.turn.taken():
+            times = time_regions(
+                [subjects[i] for i in order], self.deployment, seconds,
+                lambda at, why: reasons.update({order[at]: why}),
+                yardstick=self.yardstick, finish=finish, seed=self._seed, clock=self._clock, hurried=hurried,
+            )  # fmt: skip
         if hurried():
             return
         measured = dict(zip(order, times, strict=True))

@@ -40,10 +40,12 @@ def deliver(
     *,
     scene: Path | None = None,
     patient: bool = False,
+    turn: Path | None = None,
 ) -> Delivered:
     """Optimize `source` into `out`; without `out` no model is written. With `html`, the page of the run as well.
 
     `scene`: where both graphs go as data, for a page that draws them.
+    `turn`: a file whose lock says whose turn it is, where several work for one device.
     `patient`: on Ctrl-C what was found so far is delivered, if anything was; a second one ends it at once.
     """
     _refuse_bad_paths(source, out)
@@ -56,6 +58,7 @@ def deliver(
             data_name=free_data_name(out) if out is not None else f"{source.name}.data",
             share_data=out is not None and out.resolve().parent == source.resolve().parent,
             options=options.as_json(),
+            turn=turn,
         )
         limits = Limits(options.time_limit, options.memory_limit << 20 or default_memory_limit())
         try:

@@ -19,6 +19,7 @@ class OptimizeJob(Record):
     data_name: str = Field(description="name of its data file, should it need one")
     share_data: bool = Field(description="the result lies beside the original and may use the same data files")
     options: dict[str, Any]
+    turn: Path | None = Field(default=None, description="file whose lock says whose turn it is on the device")
 
 
 class CheckJob(Record):
@@ -90,6 +91,7 @@ class Stage(Record):
     detail: str = ""
     speedup: float | None = Field(default=None, ge=1.0, description="the best so far; 1 where that is the original")
     basis: Basis | None = Field(default=None, description="where it comes from")
+    waited: float = Field(default=0.0, ge=0.0, description="seconds spent waiting for the device, so far")
 
 
 class Known(Record):

@@ -1,4 +1,4 @@
-"""The best speed-up so far, told along with each stage."""
+"""Where a job stands: the stage it is in, and the best speed-up so far, told along with each stage."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from superopt.search.ending import Basis
 
 @dataclass
 class Standing:
+    stage: str = "starting"
     speedup: float | None = None
     basis: Basis | None = None
 

@@ -44,6 +44,8 @@ class Watched:
     failed: Failed | None = None
     largest: int = 0
     seconds: float = 0.0
+    waited: float = 0.0
+    """Of these, for the device: they count against no limit."""
 
 
 def default_memory_limit() -> int:
@@ -134,14 +136,14 @@ def _follow(child: subprocess.Popen[bytes], limits: Limits, tell: Callable[[Stag
             allowed = limits.memory_bytes >> 20
             raise LimitHit(f"the job held {held >> 20} MiB of memory while {watched.stage}; the limit is {allowed} MiB")
         watched.seconds = time.monotonic() - started
-        if watched.seconds > limits.seconds:
+        if watched.seconds - watched.waited > limits.seconds:
             raise LimitHit(f"the job ran for more than {limits.seconds:g} s, while {watched.stage}")
 
 
 def _receive(line: bytes, tell: Callable[[Stage], None], watched: Watched) -> None:
     event = EVENT.validate_json(line)
     if isinstance(event, Stage):
-        watched.stage = event.stage
+        watched.stage, watched.waited = event.stage, event.waited
         tell(event)
     elif isinstance(event, Known):
         watched.known = event

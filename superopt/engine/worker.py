@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import IO
 
+from superopt.cost.turn import Turn
 from superopt.engine.job import (
     JOB,
     AnyEvent,
@@ -40,6 +41,7 @@ from superopt.search.optimize import Destination, optimize_model
 from superopt.search.page import diff_models, write_page, write_scene
 
 PR_SET_PDEATHSIG = 1
+WAITING = "waiting for the device"
 
 
 def main() -> None:
@@ -64,16 +66,18 @@ def _work(job: AnyJob, send: Callable[[AnyEvent], None]) -> Done:
     options = from_json(job.options)
 
     standing = Standing()
+    turn = Turn(job.turn if isinstance(job, OptimizeJob) else None, lambda: tell(standing.stage, WAITING))
 
     def tell(stage: str, detail: str = "") -> None:
-        send(Stage(stage=stage, detail=detail, speedup=standing.speedup, basis=standing.basis))
+        standing.stage = stage
+        send(Stage(stage=stage, detail=detail, speedup=standing.speedup, basis=standing.basis, waited=turn.waited))
 
     if isinstance(job, OptimizeJob):
         where = Destination(job.folder, job.name, job.data_name, job.share_data)
         outcome = optimize_model(
             job.model, where, options, tell,
             lambda facts, external, environment: send(Known(facts=facts, external=external, environment=environment)),
-            _ending(send, standing),
+            _ending(send, standing), turn,
         )  # fmt: skip
         return Done(
             report=outcome.report.model_dump(mode="json"), result=outcome.written.path,

@@ -28,6 +28,11 @@ from superopt.verify.prove import SOLVER
 
 _ANSWERING = ("answering", "attributes", "axes", "generalize", "sizes", "trial")
 
+PATIENCE = 2
+"""Proofs of one candidate's forms that may take all their time before the next ones are left out."""
+NARROWEST = 2
+"""Forms that are tried in any case, from the end of the ladder."""
+
 Status = Literal["proved", "refuted", "unknown"]
 
 
@@ -66,6 +71,15 @@ class _Course:
     candidate: Rule
     forms: list[Rule] | None = None
     attempts: list[Attempt] = field(default_factory=list[Attempt])
+
+    def tried(self, attempt: Attempt, seconds: float) -> None:
+        """Where proofs of wide forms do not end, those in between will not either: the narrowest are left."""
+        self.attempts.append(attempt)
+        assert self.forms is not None
+        endless = sum(a.status == "unknown" and a.seconds >= seconds for a in self.attempts)
+        if endless == PATIENCE:
+            done = len(self.attempts)
+            self.forms = [*self.forms[:done], *self.forms[done:][-NARROWEST:]]
 
     @property
     def done(self) -> bool:
@@ -160,7 +174,7 @@ class _Settling:
             else:
                 form = course.forms[len(course.attempts)]
                 attempt = Attempt(form, entry["verdict"], entry["reason"], entry["seconds"])
-                course.attempts.append(attempt)
+                course.tried(attempt, self.seconds)
 
     def learn(self, key: str, answer: Entry) -> None:
         self.ledger.add((key, answer))

@@ -19,6 +19,7 @@ from typing import Literal, Protocol, TypeAlias
 from superopt.cost.contest import Method
 from superopt.cost.measure import Subject, compare
 from superopt.cost.result import Comparison, PairTiming
+from superopt.cost.turn import ALONE, Turn
 from superopt.errors import CannotRun
 from superopt.ir.onnx import load
 from superopt.ir.onnx.stats import total_bytes
@@ -28,8 +29,8 @@ from superopt.runtime.recipe import flat_options, python_code
 from superopt.runtime.values import Value
 from superopt.search.choices import Choice, contents_of, options_for
 from superopt.search.sameness import Sameness
+from superopt.search.stages import Tell
 
-Tell: TypeAlias = Callable[[str, str], None]
 Hurried: TypeAlias = Callable[[], bool]
 Measure: TypeAlias = Callable[[Sequence[Subject], Mapping[str, Value], Method], Comparison]
 
@@ -96,14 +97,15 @@ def search_deployment(
     tell: Tell = lambda stage, detail: None,
     measure: Measure = compare,
     hurried: Hurried = lambda: False,
+    turn: Turn = ALONE,
 ) -> Deployed:
     """The best deployment of the model on these inputs, in about so many seconds, of what was tried until it is
     `hurried`; `further` inputs are other sizes, at which it must not be slower. A model that does not run at all comes
-    back with its base and the reason."""
+    back with its base and the reason. Answers are compared in a `turn`; `measure` sees to its own."""
     model = load(path)
     all_feeds = (feeds, *further)
     sameness = tuple(Sameness(path, model, inputs, base) for inputs in all_feeds)
-    stand = OnDevice(path, total_bytes(model), all_feeds, sameness, seed, measure)
+    stand = OnDevice(path, total_bytes(model), all_feeds, sameness, seed, measure, turn)
     return Search(stand, base, options_for(base, contents_of(model)), seconds, len(further), tell, hurried).run()
 
 
@@ -128,6 +130,7 @@ class OnDevice:
     sameness: tuple[Sameness, ...]
     seed: int
     measure: Measure
+    turn: Turn = ALONE
 
     def race(self, deployments: Sequence[Deployment], seconds: float, feeds: int, further: float = 0.0) -> Comparison:
         subjects = [Subject(d.text, self.path, d, size=self.size) for d in deployments]
@@ -136,7 +139,8 @@ class OnDevice:
         return self.measure(subjects, self.feeds[feeds], method)
 
     def difference(self, deployment: Deployment) -> str:
-        return next(filter(None, (s.difference(deployment) for s in self.sameness)), "")
+        with self.turn.taken():
+            return next(filter(None, (s.difference(deployment) for s in self.sameness)), "")
 
 
 @dataclass
@@ -257,5 +261,6 @@ def _helps(row: DeploymentTrial) -> bool:
     if row.speedup is None or row.speedup < WORTH:
         return False
     seen = row.interval is not None and row.interval.low > 1 and row.speedup >= LIKELY
-    glimpsed = row.interval is None and row.speedup >= OBVIOUS
+    # Two sittings make an interval so wide that it says nothing.
+    glimpsed = row.speedup >= OBVIOUS
     return row.verdict == "faster" or (row.verdict == "not faster" and (seen or glimpsed))

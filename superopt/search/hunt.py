@@ -18,12 +18,13 @@ from superopt.search.explore import Candidate
 from superopt.search.follow import follow
 from superopt.search.forecast import Forecast
 from superopt.search.hunted import Budget, Hunted
-from superopt.search.judge import MEASURED, Judge, Look, Tell
+from superopt.search.judge import MEASURED, Judge, Look
 from superopt.search.mutated import mutated_regions
 from superopt.search.parallel import Task, explore_all
 from superopt.search.regions import Region, cut, extract, stitch
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
+from superopt.search.stages import Tell
 from superopt.search.trace import traced
 
 ROUNDS = 4

@@ -20,7 +20,8 @@ from superopt.options import Options
 from superopt.report import SearchReport
 from superopt.search.ending import Ending
 from superopt.search.hunted import Budget, Hunted
-from superopt.search.trial import Tell, Trial
+from superopt.search.stages import Tell
+from superopt.search.trial import Trial
 from superopt.search.workshop import Workshop
 
 MEASURE = 0.4
@@ -54,7 +55,7 @@ class Ground:
         self.trial, self.options, self.tell, self.ending = trial, options, tell, ending
         self._stack = ExitStack()
         self._cache = None if options.costs is None else self._stack.enter_context(CostCache(options.costs))
-        self._timer = RegionTimer(trial.deployment, self._cache, options.seed)
+        self._timer = RegionTimer(trial.deployment, self._cache, options.seed, turn=trial.turn)
 
     def __enter__(self) -> Self:
         return self
@@ -90,7 +91,7 @@ class Ground:
             return calibrate(self._timer, CALIBRATION)
         try:
             with CostCache() as own:
-                return calibrate(RegionTimer(self.trial.deployment, own), CALIBRATION)
+                return calibrate(RegionTimer(self.trial.deployment, own, turn=self.trial.turn), CALIBRATION)
         except SuperoptError:
             return PRIORS
 

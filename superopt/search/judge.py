@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from superopt.cost.regions import RegionSubject
@@ -17,6 +16,7 @@ from superopt.search.forecast import Forecast
 from superopt.search.hunted import Budget, Gain, Hunted
 from superopt.search.regions import Region
 from superopt.search.scales import Scales
+from superopt.search.stages import Tell
 
 MEASURED = 6
 """Candidates of a region that are timed, at most, in a first look; half as many in a second."""
@@ -31,8 +31,6 @@ ALIKE = 1.01
 """Measured times that are no different; among those the fewest steps win."""
 TRIMMED = 1.005
 """Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
-
-Tell = Callable[[str, str], None]
 
 
 @dataclass
@@ -158,11 +156,12 @@ class Judge:
         return before, after
 
     def _timed(self, subjects: Sequence[RegionSubject], seconds: float) -> list[float | None]:
-        started = time.monotonic()
+        clock = self.scales.timer.turn.clock
+        started = clock()
         try:
             return self.scales.timer.time(subjects, seconds, hurried=self.ending.is_asked)
         finally:
-            self.found.measuring += time.monotonic() - started
+            self.found.measuring += clock() - started
 
     def _growth(self, look: Look, candidate: Candidate) -> int | None:
         """Bytes that the candidate's weights take more; None where the model may not grow by as much."""

@@ -6,7 +6,6 @@ without one.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
@@ -22,11 +21,11 @@ from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import digest
 from superopt.search.ending import Ending
 from superopt.search.hunted import Mutated
-from superopt.search.judge import Tell
 from superopt.search.mutated import is_region
 from superopt.search.regions import Region, extract
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
+from superopt.search.stages import Tell
 
 LEAST_SHARE = 0.01
 """Part of what all programs cost under which one is not looked at."""
@@ -58,19 +57,20 @@ class MutantFinder:
         self.notes: list[str] = []
         self._proofs = Proofs(book.registry, PROOF)
         self._seen: set[str] = set()
+        self._clock = scales.timer.turn.clock
 
     def run(self, piece: Piece, where: str) -> None:
-        started = time.monotonic()
+        started = self._clock()
         until = started + self.seconds - self.found.seconds
         for place in self._worthwhile(piece, where):
-            if time.monotonic() > until or self.ending.is_asked():
+            if self._clock() > until or self.ending.is_asked():
                 break
             self.found.programs += 1
             self.tell("mutating", f"{len(place.nodes)} nodes, {place.nodes[0].op} first")
             for corrected in self._corrected(place, extract(piece, place.around, where), until):
                 self.found.rules[corrected.rule.name] = corrected.rule
                 self.book.add(corrected.rule)
-        self.found.seconds += time.monotonic() - started
+        self.found.seconds += self._clock() - started
 
     def _worthwhile(self, piece: Piece, where: str) -> list[Place]:
         """Programs that cost enough and that something else may be written in the place of, each once, the costliest
@@ -104,14 +104,14 @@ class MutantFinder:
             if corrected is not None and corrected.rule.name not in self.book.digests:
                 yield corrected
                 proved += 1
-            if proved >= PROVED or time.monotonic() > until:
+            if proved >= PROVED or self._clock() > until:
                 break
 
     def _attempts(self, place: Place, region: Region, until: float) -> list[tuple[Attempt, Piece]]:
         """Mutants as they would stand in the region, mended where they were wrong."""
         ways: list[list[tuple[Attempt, Piece]]] = []
         for mutant in self._promising(place, region):
-            if time.monotonic() > until:
+            if self._clock() > until:
                 break
             found = [
                 (a, self._affordable(a.rule, region)) for a in attempted(mutant, self.book.registry, tell=self._hear)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from superopt.cost.memory import peak_resident_bytes
+from superopt.cost.turn import ALONE, Turn
 from superopt.errors import BadOption, CannotRun
 from superopt.ir.files import Written
 from superopt.ir.graph import Graph
@@ -23,10 +24,12 @@ from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
 from superopt.search.hunting import Ground, Hunting, search_report
+from superopt.search.rivals import WITH_OPTIONS, Rivals, rivals
 from superopt.search.rulebook import open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
+from superopt.search.stages import Tell
 from superopt.search.trace import mutants_used, told
-from superopt.search.trial import ORIGINAL, Heard, Tell, Trial
+from superopt.search.trial import ORIGINAL, Heard, Trial
 from superopt.search.variants import Repairer, Variant, variants
 from superopt.search.workshop import Workshop
 
@@ -62,15 +65,28 @@ class Outcome:
 
 
 def optimize_model(
-    path: Path, where: Destination, options: Options, tell: Tell, found: Found, ending: Ending | None = None
+    path: Path,
+    where: Destination,
+    options: Options,
+    tell: Tell,
+    found: Found,
+    ending: Ending | None = None,
+    turn: Turn = ALONE,
 ) -> Outcome:
-    """Stage the faster model, or the original, and report."""
-    return _Run(path, where, options, tell, found, ending or Ending()).outcome()
+    """Stage the faster model, or the original, and report. The device is used in a `turn`, the rest beside others."""
+    return _Run(path, where, options, tell, found, ending or Ending(), turn).outcome()
 
 
 class _Run:
     def __init__(
-        self, path: Path, where: Destination, options: Options, tell: Tell, found: Found, ending: Ending
+        self,
+        path: Path,
+        where: Destination,
+        options: Options,
+        tell: Tell,
+        found: Found,
+        ending: Ending,
+        turn: Turn = ALONE,
     ) -> None:
         self.started = time.monotonic()
         tell("loading", str(path.name))
@@ -78,7 +94,7 @@ class _Run:
         _refuse_lost_data(self.model, where)
         self.where, self.options, self.tell, self.ending = where, options, tell, ending
         self.before = facts(self.model)
-        self.trial = Trial(self.model, options, tell, ending)
+        self.trial = Trial(self.model, options, tell, ending, turn)
         self.growth = None if options.growth < 0 else options.growth
         self.base = raised(self.model, options.opset) if options.opset else self.model
         found(self.before, list(self.model.external), self.trial.environment())
@@ -189,8 +205,11 @@ class _Run:
         hunting: Hunting,
         portable: Portable | None,
     ) -> Outcome:
+        final = self._rivals(written.path) if accepted and written is not None else None
+        if final is not None and final.lost:
+            accepted, timing = False, timing.model_copy(update={"status": "not faster", "reason": final.text})
         if accepted and written is not None:
-            deployed = self._deploy(written.path)
+            deployed = final.ours if final is not None else None
             if deployed is not None:
                 annotate(written.path, metadata_of(deployed.best))
             result, after = written, facts(load(written.path), file_bytes=written.total_bytes)
@@ -198,7 +217,8 @@ class _Run:
             name, data = self.where.name, self.where.data_name
             folder = self.where.folder / "original"
             result = stage(self.model, None, folder, name, data, share=self.where.share_data)
-            deployed, after = self._deploy(self.model.path), self.before
+            deployed = final.theirs if final is not None else self._deploy(self.model.path)
+            after = self.before
         trace = checked.trace if checked is not None else ()
         rules = workshop.rewrites(trace, hunting.found)
         report = Report(
@@ -221,7 +241,13 @@ class _Run:
             peak_memory_bytes=peak_resident_bytes(),
             seconds=time.monotonic() - self.started,
             interrupted=self.ending.is_asked(),
-            notes=[*self._notes(accepted), *workshop.book.notes, *hunting.notes, *(checked.notes if checked else ())],
+            notes=[
+                *self._notes(accepted),
+                *_told(final),
+                *workshop.book.notes,
+                *hunting.notes,
+                *(checked.notes if checked else ()),
+            ],
         )
         return Outcome(result, report, None if written is None else written.path)
 
@@ -237,12 +263,25 @@ class _Run:
             note += f"; IR version from {before.ir_version} to {after.ir_version}"
         return [note]
 
+    def _rivals(self, written: Path) -> Rivals | None:
+        """The rewritten model and the original, each with the session options that suit it."""
+        assert self.model.path is not None
+        ours = self._deploy(written)
+        if ours is None:
+            return None
+        share = DEPLOY[self.trial.deployment.target] * self.options.budget
+        return rivals(self.trial, ours, written, self.model.path, share, lambda: self._deploy(self.model.path))
+
     def _deploy(self, path: Path | None) -> Deployed | None:
         assert path is not None
         try:
             return self.trial.deploy(path, DEPLOY[self.trial.deployment.target] * self.options.budget)
         except CannotRun:
             return None
+
+
+def _told(found: Rivals | None) -> list[str]:
+    return [found.text] if found is not None and found.text else []
 
 
 def _is_equal(variant: Variant) -> bool:
@@ -275,6 +314,8 @@ def _verdict(candidate: Variant | None, timing: TimingReport, accepted: bool) ->
     if timing.reason.startswith("too little time"):
         why = f"{timing.reason}: try a larger --budget"
         return f"0 %: rewritten, but not known to be faster ({why}); the original's own bytes are returned"
+    if timing.reason.startswith(WITH_OPTIONS):
+        return f"0 %: {timing.reason}; the original's own bytes are returned"
     return "0 %: rewritten, but not measurably faster; the original's own bytes are returned"
 
 

@@ -17,6 +17,7 @@ from superopt.report import DiffReport, Profile, Report
 from superopt.rewrite.ruleset import load_rules, rule_files
 from superopt.rewrite.text import format_rule
 from superopt.runtime.profile import OperatorTimes, profile
+from superopt.search import stages
 from superopt.search.trial import Trial
 
 Tell = Callable[[str, str], None]
@@ -39,7 +40,7 @@ def write_page(
     return profiled
 
 
-def write_scene(original: Path, candidate: Path, report: Report, out: Path, tell: Tell) -> None:
+def write_scene(original: Path, candidate: Path, report: Report, out: Path, tell: stages.Tell) -> None:
     """Write both graphs of a run as data; `candidate`: returned or not."""
     tell("drawing", "")
     difference = compare(load(original).graph, load(candidate).graph)

@@ -14,7 +14,8 @@ from superopt.check import Request, check, make_feeds
 from superopt.cost.cache import CostCache, CostKey, Input
 from superopt.cost.contest import Method, Progress
 from superopt.cost.measure import Subject, compare
-from superopt.cost.result import Comparison
+from superopt.cost.result import Comparison, PairTiming
+from superopt.cost.turn import ALONE, Turn
 from superopt.errors import BadModel, CannotRun
 from superopt.ir.onnx import Model, load
 from superopt.ir.onnx.sized import symbol_sizes
@@ -29,9 +30,9 @@ from superopt.runtime.target import resolve_target
 from superopt.search.deployments import Deployed, search_deployment
 from superopt.search.ending import Ending
 from superopt.search.sizes import Point, points_of, rows, weigh
+from superopt.search.stages import Tell
 from superopt.version import __version__
 
-Tell = Callable[[str, str], None]
 Heard = Callable[[float], None]
 """Told the speed-up of the fastest candidate while it is timed."""
 ORIGINAL, CANDIDATE = "original", "candidate"
@@ -40,9 +41,12 @@ ORIGINAL, CANDIDATE = "original", "candidate"
 class Trial:
     """Raises `BadModel` at once for a model that this onnxruntime is too old for."""
 
-    def __init__(self, model: Model, options: Options, tell: Tell, ending: Ending | None = None) -> None:
+    def __init__(
+        self, model: Model, options: Options, tell: Tell, ending: Ending | None = None, turn: Turn = ALONE
+    ) -> None:
+        """Whatever runs on the device waits for its `turn`, checks included: they would disturb what others time."""
         refuse_future(model)
-        self.model, self.options, self._tell = model, options, tell
+        self.model, self.options, self._tell, self.turn = model, options, tell, turn
         self._hurried = (ending or Ending()).is_asked
         target = resolve_target(options.target)
         self.deployment = Deployment(target, threads=options.threads or usable_cores())
@@ -54,10 +58,11 @@ class Trial:
 
     def check(self, candidate: Path) -> CheckReport:
         self._tell("checking", "")
-        return check(
-            self.model, candidate, self._request, deployment=self.deployment,
-            progress=lambda text: self._tell("checking", text),
-        )  # fmt: skip
+        with self.turn.taken():
+            return check(
+                self.model, candidate, self._request, deployment=self.deployment,
+                progress=lambda text: self._tell("checking", text),
+            )  # fmt: skip
 
     def race(
         self,
@@ -105,17 +110,27 @@ class Trial:
             return Deployed(self.deployment, self.deployment, searched=False)
         return search_deployment(
             path, self._feeds[0], self.deployment, seconds, further=self._feeds[1:], seed=self.options.seed,
-            tell=self._tell, measure=self._cached, hurried=self._hurried,
+            tell=self._tell, measure=self._cached, hurried=self._hurried, turn=self.turn,
         )  # fmt: skip
 
+    def race_deployed(
+        self, original: tuple[Path, Deployment], candidate: tuple[Path, Deployment], seconds: float
+    ) -> PairTiming:
+        """The candidate with its session options against the original with its own, at the first point."""
+        (before, theirs), (after, ours) = original, candidate
+        subjects = [Subject(ORIGINAL, before, theirs), Subject(CANDIDATE, after, ours)]
+        method = Method(seconds=seconds, further=seconds, seed=self.options.seed)
+        return self._cached(subjects, self._feeds[0], method).pair(CANDIDATE)
+
     def _cached(self, subjects: Sequence[Subject], feeds: Mapping[str, Any], method: Method) -> Comparison:
-        """A comparison of one model's deployments, from the cost file where it is there."""
+        """A comparison of deployments, from the cost file where it is there."""
         if self.options.costs is None:
-            return compare(subjects, feeds, method, hurried=self._hurried)
-        models = {s.name: load(s.model) if isinstance(s.model, Path) else self.model for s in subjects[:1]}
+            return compare(subjects, feeds, method, hurried=self._hurried, turn=self.turn)
+        files = dict.fromkeys(s.model for s in subjects)
+        models = {f"{k}": load(f) if isinstance(f, Path) else self.model for k, f in enumerate(files)}
         key = replace(self._key(models, feeds), deployments=tuple(s.deployment.text for s in subjects))
         with CostCache(self.options.costs) as cache:
-            measure = partial(compare, subjects, feeds, method, hurried=self._hurried)
+            measure = partial(compare, subjects, feeds, method, hurried=self._hurried, turn=self.turn)
             return cache.get_or_measure(key, measure, self._hurried)[0]
 
     def _compare(
@@ -143,7 +158,7 @@ class Trial:
 
         def measure() -> Comparison:
             tell = partial(self._show, where, heard)
-            return compare(subjects, feeds, method, tell=tell, hurried=self._hurried)
+            return compare(subjects, feeds, method, tell=tell, hurried=self._hurried, turn=self.turn)
 
         if self.options.costs is None:
             return measure(), False
@@ -174,7 +189,7 @@ class Trial:
     def _feeds(self) -> list[Mapping[str, Any]]:
         """One input set for each point; the session that found them is closed before anything is timed."""
         self._tell("timing", "looking for input sizes that run")
-        with Session(_source(self.model), self.deployment) as session:
+        with self.turn.taken(), Session(_source(self.model), self.deployment) as session:
             return [self._feeds_at(point, session) for point in self.points]
 
     def _feeds_at(self, point: Point, session: Session) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from superopt.normalize import normalize
 from superopt.report import CheckReport, Rewrite
 from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
+from superopt.search.stages import Tell
 from superopt.search.trace import Traced
 from superopt.search.workshop import Workshop
 
@@ -22,7 +23,6 @@ ATTEMPTS = 5
 TIDIED, ALL, SURE, BEST = "tidied", "all rewrites", "the sure rewrites", "the best rewrites"
 
 Check = Callable[[Graph], CheckReport]
-Tell = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)

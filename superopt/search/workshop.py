@@ -30,10 +30,10 @@ from superopt.search.ending import Ending
 from superopt.search.forecast import Forecast
 from superopt.search.hunt import Hunter
 from superopt.search.hunted import Budget, Hunted
-from superopt.search.judge import Tell
 from superopt.search.learning import Learner
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
+from superopt.search.stages import Tell
 from superopt.search.trace import Traced, replay_one
 
 Combining = Callable[[Model, Sequence[Value]], Mapping[Value, Tensor]]

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO
 
 import pytest
@@ -24,7 +25,7 @@ from superopt.report import Environment, ModelFacts
 pytestmark = pytest.mark.unit
 
 JOB = CheckJob(original=Path("a.onnx"), candidate=Path("b.onnx"), options=Options().as_json())
-ROOMY = Limits(seconds=60.0, memory_bytes=1 << 40)
+ROOMY = Limits(seconds=600.0, memory_bytes=1 << 40)
 FACTS = ModelFacts(
     path="a.onnx", sha256="0", file_bytes=1, ir_version=8, opsets={"": 17}, nodes=0, operators={}, parameters=0
 )
@@ -190,7 +191,7 @@ def usual_interrupts() -> Generator[None]:
 
 
 def is_gone(pid: int) -> bool:
-    for _ in range(100):
+    for _ in range(12_000):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return True
@@ -239,3 +240,17 @@ def test_the_default_limit_sees_a_container(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("400\n")
     assert allowed(tmp_path) == 600
+
+
+@pytest.mark.parametrize("waited", [0.0, 1000.0])
+def test_waiting_for_the_device_counts_against_no_limit(monkeypatch: pytest.MonkeyPatch, waited: float) -> None:
+    """A quarter of an hour passes once the child has told how long it waited."""
+    played = Played(monkeypatch, say(Stage(stage="timing", waited=waited)) + "time.sleep(1.0)\n" + say(Done(report={})))
+    clock = SimpleNamespace(monotonic=lambda: 900.0 if played.stages else 0.0)
+    monkeypatch.setattr(watch, "time", clock)
+    if waited:
+        assert played.run() == Done(report={})
+    else:
+        with pytest.raises(LimitHit, match="more than 600 s, while timing"):
+            played.run()
+    assert played.watched.waited == waited

@@ -20,7 +20,7 @@ import pytest
 from server.children import end_with_parent
 
 USER = "superopt"
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 NOBODY = ("postgres", "nobody")
 """Who runs the server where we are root, which it refuses to be run by."""
 WHERE = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
@@ -75,7 +75,7 @@ class Postgres:
 
     def __exit__(self, *_: object) -> None:
         self._process.send_signal(signal.SIGQUIT)  # at once: nothing of it is needed any more
-        self._process.wait(60)
+        self._process.wait(300)
 
     @property
     def log(self) -> str:

@@ -30,7 +30,7 @@ class Running:
         self._reader.start()
 
     def __enter__(self) -> Self:
-        until(lambda: bool(self.logged("listening")) or self.process.poll() is not None, 300.0)
+        until(lambda: bool(self.logged("listening")) or self.process.poll() is not None, 900.0)
         assert self.process.poll() is None, self.noise
         return self
 
@@ -38,11 +38,11 @@ class Running:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            self.process.wait(60)
+            self.process.wait(300)
         finally:
             if self.process.poll() is None:
                 self.process.kill()
-            self._reader.join(60)
+            self._reader.join(300)
             assert self.process.stderr is not None
             self.process.stderr.close()
 

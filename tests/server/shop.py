@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from server.api import Server
+from server.devices import Place
 from server.settings import Settings, read_settings
 from server.worker import Worker
 from tests.server.world import TARGETS
@@ -35,24 +36,24 @@ class Shop:
         self._serving = threading.Thread(target=self._server.run, args=([listening],))
         self._serving.start()
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        self.client = httpx.Client(base_url=self.url, timeout=60.0, follow_redirects=True)
+        self.client = httpx.Client(base_url=self.url, timeout=600.0, follow_redirects=True)
         self._worker: Worker | None = None
         self._thread: threading.Thread | None = None
 
     def hire(self) -> None:
         """From now on somebody works."""
-        self._worker = Worker(self.settings, "cpu", STAND_IN)
+        self._worker = Worker(self.settings, Place("cpu"), STAND_IN)
         self._thread = threading.Thread(target=self._worker.run, args=(OFFERED,))
         self._thread.start()
 
     def close(self) -> None:
         self.client.close()
         self._server.handle_exit(signal.SIGTERM, None)
-        self._serving.join(30)
+        self._serving.join(300)
         assert not self._serving.is_alive()
         if self._worker is not None and self._thread is not None:
             self._worker.stop()
-            self._thread.join(30)
+            self._thread.join(300)
             assert not self._thread.is_alive()
 
     def post(self, model: bytes, path: str = "/v1/jobs", **headers: str) -> dict[str, Any]:
@@ -61,7 +62,7 @@ class Shop:
         return answer.json()
 
     def ended(self, job: dict[str, Any]) -> dict[str, Any]:
-        for _ in range(60):
+        for _ in range(120):
             answer = self.client.get(f"/v1/jobs/{job['id']}", headers={"Prefer": "wait=5"})
             assert answer.status_code == 200, answer.text
             if answer.json()["ended"] is not None:
@@ -69,7 +70,7 @@ class Shop:
         raise AssertionError("it did not end")
 
 
-def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(true: Callable[[], bool], seconds: float = 600.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not happen"

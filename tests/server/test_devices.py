@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.devices import cores_of, served, wanted
+from server.devices import Place, cores_of, places, served, wanted
 from server.settings import read_settings
 from superopt.errors import BadOption
 
@@ -29,9 +29,33 @@ def test_devices_are_as_the_settings_name_them(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_cpu_is_measured_by_nobody_while_others_work_on_it() -> None:
-    assert served(OFFERED, "cuda:0", 1) == OFFERED
-    assert served(OFFERED, "cuda:0", 2) == {"auto": "g", "cuda": "g"}
-    assert served({"auto": "c", "cpu": "c"}, "cpu", 2) == {"auto": "c", "cpu": "c"}
+    assert served(OFFERED, Place("cuda:0"), 1) == OFFERED
+    assert served(OFFERED, Place("cuda:0"), 2) == {"auto": "g", "cuda": "g"}
+    assert served(OFFERED, Place("cuda:0", 1), 1) == {"auto": "g", "cuda": "g"}
+    assert served({"auto": "c", "cpu": "c"}, Place("cpu"), 2) == {"auto": "c", "cpu": "c"}
+
+
+@pytest.mark.parametrize(
+    ("cores", "searchers", "expected"),
+    [
+        (16, 0, ["cuda:0", "cuda:0/1", "cuda:1", "cuda:1/1"]),
+        (6, 0, ["cuda:0", "cuda:1"]),
+        (6, 3, ["cuda:0", "cuda:0/1", "cuda:0/2", "cuda:1", "cuda:1/1", "cuda:1/2"]),
+    ],
+)
+def test_a_gpu_has_two_workers_if_there_are_cores_for_them(
+    monkeypatch: pytest.MonkeyPatch, cores: int, searchers: int, expected: list[str]
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)))
+    settings = read_settings({"devices": "cuda:0,cuda:1", "searchers": searchers}, environment={})
+    assert [place.name for place in places(settings)] == expected
+
+
+def test_a_cpu_has_one_worker_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(64)))
+    assert places(read_settings({"devices": "cpu"}, environment={})) == [Place("cpu")]
+    told = read_settings({"devices": "cpu", "searchers": 2}, environment={})
+    assert places(told) == [Place("cpu"), Place("cpu", 1)]
 
 
 @pytest.mark.parametrize(("cores", "count"), [(range(16), 8), (range(7), 3), ((9, 3, 5, 2), 4), (range(4), 1)])

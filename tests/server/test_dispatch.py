@@ -108,7 +108,7 @@ def dispatching(world: World, *nodes: Node, **more: Any) -> Generator[Notes]:
         yield notes
     finally:
         dispatcher.stop()
-        thread.join(60)
+        thread.join(600)
         assert not thread.is_alive()
 
 

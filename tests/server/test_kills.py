@@ -46,7 +46,7 @@ class Client:
     wrong: list[str] = field(default_factory=list[str])
 
     def run(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=30.0) as http:
+        with httpx.Client(base_url=self.url, timeout=300.0) as http:
             count = 0
             while not self.over.is_set():
                 count += 1
@@ -60,7 +60,7 @@ class Client:
 
     def settle(self) -> None:
         """After the last kill: everything that was taken must end."""
-        with httpx.Client(base_url=self.url, timeout=30.0) as http:
+        with httpx.Client(base_url=self.url, timeout=300.0) as http:
             for id in self.keys.values():
                 end = time.monotonic() + 300
                 while id not in self.answers and time.monotonic() < end:

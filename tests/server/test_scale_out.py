@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.thorough]
 
 SERVICE = [sys.executable, "-P", str(Path(__file__).with_name("stand_in_service.py"))]
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
-PATIENCE = 300.0
+PATIENCE = 900.0
 
 
 class Nodes:
@@ -76,7 +76,7 @@ class Cloud:
 
     def __init__(self, services: list[Running], database: Database) -> None:
         self.services, self.database = services, database
-        self.http = [httpx.Client(base_url=s.url, timeout=60.0, follow_redirects=True) for s in services]
+        self.http = [httpx.Client(base_url=s.url, timeout=600.0, follow_redirects=True) for s in services]
 
     def post(self, number: int, **told: Any) -> str:
         headers = OCTETS | {"Idempotency-Key": f"{number}"}
@@ -185,7 +185,7 @@ def test_each_job_has_a_gpu_of_its_own(nodes: Nodes, tmp_path: Path) -> None:
         until(lambda: [j.state for j in world.jobs.latest("a", 3)] == ["done"] * 3, PATIENCE)
     finally:
         dispatcher.stop()
-        thread.join(60)
+        thread.join(600)
         world.database.close()
     seen = [json.loads(path.read_text()) for path in told]
     assert {e["CUDA_VISIBLE_DEVICES"] for e in seen[:2]} == {"0", "1"}

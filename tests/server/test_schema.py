@@ -50,7 +50,7 @@ class Known:
     def send(self, case: Any) -> None:
         self.mix_in(case, next(self.count))
         case.call_and_validate(
-            self.shop.url, headers={"Authorization": f"Bearer {self.token}"}, checks=CHECKS, timeout=120
+            self.shop.url, headers={"Authorization": f"Bearer {self.token}"}, checks=CHECKS, timeout=600
         )
 
     def mix_in(self, case: Any, number: int) -> None:

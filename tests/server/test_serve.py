@@ -94,7 +94,7 @@ def test_killed_with_a_real_job_under_way(service: tuple[Running, Settings, dict
         family = [running.runner() or 0, *children_of(running.runner() or 0)]
         for post in ("worker", "api"):
             assert kill(running.pid(post) or 0)
-        until(lambda: not any(map(is_alive, family)), 60.0)
+        until(lambda: not any(map(is_alive, family)))
 
         def done() -> bool:
             try:

@@ -36,7 +36,7 @@ def test_a_running_job_finishes_or_is_queued_again(tmp_path: Path, grace: float,
     settings = settings_for(tmp_path, port=0, devices="cpu", grace=grace, wait_limit=600.0)
     with Running(settings, SERVICE) as running:
         until(lambda: running.is_up("worker") and running.is_up("api"))
-        job = httpx.post(f"{running.url}/v1/jobs", content=tiny(sleep=sleep), headers=OCTETS, timeout=60.0).json()
+        job = httpx.post(f"{running.url}/v1/jobs", content=tiny(sleep=sleep), headers=OCTETS, timeout=600.0).json()
         until(lambda: running.runner() is not None)
         processes = [running.pid("api") or 0, running.pid("worker") or 0, running.runner() or 0]
         running.process.send_signal(signal.SIGTERM)
@@ -65,7 +65,7 @@ def test_clients_that_wait_are_let_go(tmp_path: Path) -> None:
         posting = threading.Thread(target=post)
         posting.start()
         until(lambda: running.runner() is not None)
-        (job,) = httpx.get(f"{running.url}/v1/jobs", timeout=60.0).json()["jobs"]
+        (job,) = httpx.get(f"{running.url}/v1/jobs", timeout=600.0).json()["jobs"]
         following = threading.Thread(target=follow, args=(job["id"],))
         following.start()
         until(lambda: "running" in "".join(events))

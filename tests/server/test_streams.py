@@ -47,7 +47,7 @@ def test_memory_does_not_grow_with_an_upload(tmp_path: Path) -> None:
     with Running(settings_for(tmp_path, port=0, role="api"), SERVE) as running:
         until(lambda: running.is_up("api"))
         pid = running.pid("api") or 0
-        httpx.post(f"{running.url}/v1/jobs", content=tiny(), headers=OCTETS, timeout=60.0)
+        httpx.post(f"{running.url}/v1/jobs", content=tiny(), headers=OCTETS, timeout=600.0)
         most, before = 0.0, resident_mib(pid)
 
         def watched(pieces: Iterator[bytes]) -> Iterator[bytes]:

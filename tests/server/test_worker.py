@@ -17,6 +17,7 @@ from sqlalchemy import select, update
 
 from server import events
 from server.children import plain_environment, python
+from server.devices import Place
 from server.jobs import Order
 from server.records import Job, files_of_result
 from server.settings import read_settings
@@ -38,7 +39,7 @@ class Shop:
         self.world = world
         values = {"data": str(world.folder), "database": world.url, "lease": 2.0, "attempts": 2, "grace": 0.0}
         self.settings = read_settings(values | settings, environment={})
-        self.worker = Worker(self.settings, "cpu", STAND_IN)
+        self.worker = Worker(self.settings, Place("cpu"), STAND_IN)
         self.thread = threading.Thread(target=self.worker.run, args=(OFFERED,))
         self.thread.start()
 
@@ -52,11 +53,11 @@ class Shop:
 
     def close(self) -> None:
         self.worker.stop()
-        self.thread.join(30)
+        self.thread.join(300)
         assert not self.thread.is_alive()
 
 
-def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(true: Callable[[], bool], seconds: float = 600.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not happen"
@@ -98,6 +99,15 @@ def test_a_job_is_done(shop: Shop) -> None:
     assert (job.speedup, report["before"]["path"]) == (1.25, "model.onnx")
     assert report["verdict"] == "1.25× faster, as model.onnx shows", "no path of the machine leaves it"
     until(lambda: list((shop.world.folder / "work" / "cpu").iterdir()) == [])
+
+
+def test_what_was_told_is_not_told_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.attempt.TELL_SECONDS", 0.0)
+    waiting = [{"stage": "timing regions", "detail": "waiting for the device", "waited": float(i)} for i in range(5)]
+    job = shop.wait(shop.submit({"stages": waiting}), "done")
+    with shop.world.database.read() as connection:
+        told = [event.data.get("detail") for event in events.after(connection, job.id, 0)]
+    assert told.count("waiting for the device") == 1
 
 
 def test_a_model_that_is_none_fails_its_job(shop: Shop) -> None:

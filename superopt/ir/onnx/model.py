@@ -44,6 +44,11 @@ class Model:
         return hashlib.sha256(self.data).hexdigest()
 
     @property
+    def producer(self) -> str:
+        """Who wrote the file, as it says."""
+        return f"{self.proto.producer_name or 'unknown'} {self.proto.producer_version}".strip()
+
+    @property
     def opset(self) -> int:
         return self.opsets.get("", 0)
 

@@ -1,0 +1,297 @@
+"""Jobs of gpu.py, each a few processes with limits; what comes of them are cells, also where they fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from benchmarks import graphs, subjects
+from benchmarks.commandline import SUPEROPT, TIMED_OUT, Done, run
+from benchmarks.gpu_cells import BEST, CORE, DEFAULT, OURS, PEERS, TUNED, Cell, Made, Place, Status
+from benchmarks.gpu_models import Files, files_of
+from benchmarks.gpu_plan import NETWORKS, Job
+from benchmarks.gpu_ratios import composed
+from benchmarks.peers import PEERS as WORKERS
+from benchmarks.peers import WORKER as PEER_WORKER
+from benchmarks.records import Ratio
+from superopt.cost.result import Comparison, PairTiming
+from superopt.report import Interval, Report
+from superopt.search.optimize import DEPLOY
+
+WORKER = Path(__file__).with_name("gpu_worker.py")
+# ‖answer − reference‖ / ‖reference‖ that passes. The reference is the original on the CPU; float32 is timed with TF32.
+TOLERANCES = {"fp32": 1e-2, "fp16": 5e-2}
+MAKING, PATIENCE, COMPILING, TUNING = 200.0, 120.0, 240.0, 420.0
+"""Seconds after which a step is given up."""
+BEHIND_OPTIMIZE = 180.0
+
+Entrant: TypeAlias = "tuple[str, str, Mapping[str, str]]"
+"""Name, model, session options."""
+
+
+class OutOfTime(Exception):
+    """The run is over; what was under way is left for the next."""
+
+
+class StepFailed(Exception):
+    def __init__(self, done: Done) -> None:
+        super().__init__(done.problem)
+        self.status: Status = "timed out" if done.returncode == TIMED_OUT else "failed"
+
+
+@dataclass(frozen=True)
+class Race:
+    """What the worker answered: times of those that ran, each against the first, and how far off all were."""
+
+    errors: Mapping[str, float | str]
+    first: str
+    comparison: Comparison | None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Race:
+        told = answer["comparison"]
+        return cls(answer["errors"], answer["first"], None if told is None else Comparison.model_validate(told))
+
+    def over_first(self, name: str) -> Ratio | None:
+        """Its time over the first's."""
+        if name == self.first:
+            return Ratio(value=1.0, low=1.0, high=1.0)
+        pair = self._pair(name)
+        if pair is None or pair.speedup is None:
+            return None
+        low, high = (pair.interval.low, pair.interval.high) if pair.interval else (None, None)
+        return Ratio(value=pair.speedup, low=low, high=high).inverse()
+
+    def _pair(self, name: str) -> PairTiming | None:
+        pairs = self.comparison.pairs if self.comparison else ()
+        return next((p for p in pairs if p.name == name), None)
+
+    def fields(self, name: str, dtype: str) -> dict[str, Any]:
+        """Of a cell: its state, time and error."""
+        error = self.errors.get(name, "was not run")
+        latency = self.comparison.latency(name) if self.comparison and not isinstance(error, str) else None
+        if isinstance(error, str) or latency is None:
+            return {"status": "failed", "detail": error if isinstance(error, str) else "could not be timed"}
+        finite = error != float("inf")
+        status: Status = "ok" if error <= TOLERANCES[dtype] else "wrong"
+        return {
+            "status": status,
+            "detail": "" if finite else "shapes or NaNs differ",
+            "median": latency.median,
+            "interval": latency.interval,
+            "error": error if finite else None,
+        }
+
+
+@dataclass
+class Workplace:
+    work: Path
+    target: str
+    budget: float
+    timing: float
+    code: str
+    until: float  # time.monotonic()
+    peer_site: Path | None = None
+    extra: tuple[str, ...] = ()  # further words for `superopt optimize`
+    best: dict[Place, Mapping[str, str]] = field(default_factory=dict[Place, Mapping[str, str]])
+    """Options that were found for originals."""
+
+    def left(self) -> float:
+        return self.until - time.monotonic()
+
+    def cells(self, job: Job) -> list[Cell]:
+        """What the job finds; it raises `OutOfTime` and nothing else."""
+        started = time.monotonic()
+        try:
+            self.made(job.place)
+            found = self._found(job)
+        except StepFailed as error:
+            found = [self.cell(job, method, status=error.status, detail=str(error)) for method in job.methods]
+        seconds = (time.monotonic() - started) / len(found)
+        return [cell.model_copy(update={"seconds": round(seconds, 1)}) for cell in found]
+
+    def _found(self, job: Job) -> list[Cell]:
+        if job.methods == CORE:
+            return self._core(job)
+        (method,) = job.methods
+        return [self._peer(job, method) if method in PEERS else self._torch(job, method)]
+
+    def cell(self, job: Job, method: str, **fields: Any) -> Cell:
+        code = self.code if method in CORE else ""
+        return Cell(model=job.model, dtype=job.dtype, batch=job.batch, method=method, code=code, **fields)
+
+    def made(self, place: Place) -> Files:
+        files = files_of(self.work, place)
+        if not files.reference.exists():
+            self.step("make", place, MAKING, further=str(self.peer_site or ""))
+        return files
+
+    def step(self, name: str, place: Place, limit: float, **task: Any) -> dict[str, Any]:
+        """One process of the worker."""
+        with tempfile.TemporaryDirectory() as folder:
+            asked, answer = Path(folder) / "task.json", Path(folder) / "answer.json"
+            asked.write_text(json.dumps({"work": str(self.work), "place": place, "target": self.target, **task}))
+            done = self._run((sys.executable, WORKER, name, asked, answer), limit)
+            if done.returncode or not answer.exists():
+                raise StepFailed(done)
+            return json.loads(answer.read_text())
+
+    def _run(self, command: Sequence[str | Path], limit: float) -> Done:
+        allowed = min(limit, self.left())
+        if allowed <= 0:
+            raise OutOfTime
+        done = run(command, allowed)
+        if done.returncode == TIMED_OUT and allowed < limit:
+            raise OutOfTime
+        return done
+
+    # ------------------------------------------------------------------ superopt, and onnxruntime alone
+
+    def _core(self, job: Job) -> list[Cell]:
+        files = files_of(self.work, job.place)
+        ours, made, options, trouble = self._optimized(job, files)
+        if made is not None and made.returned == "original":
+            best = options  # the same search, on the same graph
+        else:
+            seconds = DEPLOY[self.target] * self.budget
+            limit = PATIENCE + 10 * seconds
+            best = self.step("options", job.place, limit, seconds=seconds)["options"]
+        self.best[job.place] = best
+        plain = self.target == "cuda" and not beyond(best)  # nothing was found: a default session, however it is called
+        entrants: list[Entrant] = [(DEFAULT, str(files.model), {})]
+        entrants = entrants if plain else [(BEST, str(files.model), best), *entrants]
+        if made is not None and made.returned == "optimized":
+            entrants.insert(0, (OURS, str(ours), options))
+        found = self._raced(job, entrants)
+        default = self._told(job, DEFAULT, found, {})
+        other = default.model_copy(update={"method": BEST}) if plain else self._told(job, BEST, found, best)
+        if made is None:
+            return [default, other, self.cell(job, OURS, status="failed", detail=trouble)]
+        if made.returned == "optimized":
+            mine, yardstick = self._told(job, OURS, found, options), OURS
+        else:
+            mine, yardstick = other.model_copy(update={"method": OURS}), DEFAULT if plain else BEST
+        names = {DEFAULT: DEFAULT, BEST: DEFAULT if plain else BEST, OURS: yardstick}
+        cells = [_over_ours(c, found, names[c.method], yardstick) for c in (default, other, mine)]
+        return [*cells[:2], cells[2].model_copy(update={"made": made})]
+
+    def _raced(self, job: Job, entrants: Sequence[Entrant]) -> Race:
+        """Without the first, should it take the others down with it."""
+        limit = PATIENCE + 10 * self.timing
+        try:
+            return Race.of(self.step("race", job.place, limit, seconds=self.timing, entrants=entrants))
+        except StepFailed as error:
+            if len(entrants) < 3:
+                raise
+            found = Race.of(self.step("race", job.place, limit, seconds=self.timing, entrants=entrants[1:]))
+            return Race({**found.errors, entrants[0][0]: str(error)}, found.first, found.comparison)
+
+    def _told(self, job: Job, method: str, found: Race, options: Mapping[str, str]) -> Cell:
+        fields = found.fields(method, job.dtype)
+        own, default = found.over_first(method), found.over_first(DEFAULT)
+        ratio = composed(own, default.inverse()) if own and default else None
+        if method == DEFAULT:
+            ratio = Ratio(value=1.0, low=1.0, high=1.0)
+        named = {"over_default": ratio.value, "over_default_interval": _interval(ratio)} if ratio else {}
+        return self.cell(job, method, options=beyond(options), **fields, **(named if fields.get("median") else {}))
+
+    def _optimized(self, job: Job, files: Files) -> tuple[Path, Made | None, Mapping[str, str], str]:
+        """superopt's model, what it did, the options it found; or why there is nothing."""
+        ours, report = files.folder / "superopt.onnx", files.folder / "superopt.json"
+        for path in (ours, report):
+            path.unlink(missing_ok=True)
+        limit = 6 * self.budget + BEHIND_OPTIMIZE
+        command = (
+            *SUPEROPT, "optimize", files.model, "-o", ours, "--report", report, "--quiet", "--target", self.target,
+            "--budget", str(self.budget), *subjects.arguments(files.subject(job.model), files.folder), *self.extra,
+        )  # fmt: skip
+        done = self._run(command, limit)
+        if not report.exists():
+            return ours, None, {}, done.problem
+        found = Report.model_validate_json(report.read_text())
+        if found.returned == "optimized" and not ours.exists():
+            return ours, None, {}, "the report says optimized, and there is no model"
+        return ours, _made(found), found.deployment.options if found.deployment else {}, ""
+
+    # ------------------------------------------------------------------ others
+
+    def _peer(self, job: Job, method: str) -> Cell:
+        files = files_of(self.work, job.place)
+        subject = files.subject(job.model)
+        worker = next(peer.worker for peer in WORKERS if peer.name == method)
+        if worker == "transformers" and not subject.transformer:
+            return self.cell(job, method, status="does not apply")
+        made = files.folder / f"{method}.onnx"
+        told = [json.dumps(subject.transformer)] if worker == "transformers" else []
+        command = (*self._peer_python(), PEER_WORKER, worker, files.model, made, *told)
+        done = self._run(command, PATIENCE)
+        if done.returncode or not made.exists():
+            raise StepFailed(done)
+        if graphs.facts(made).graph == graphs.facts(files.model).graph:
+            return self.cell(job, method, status="unchanged")
+        plain, tuned = method, f"{method} with options"
+        entrants: list[Entrant] = [(DEFAULT, str(files.model), {}), (plain, str(made), {})]
+        best = self.best.get(job.place, {})
+        if beyond(best):
+            entrants.append((tuned, str(made), best))
+        found = self._raced(job, entrants)
+        fastest = min((plain, tuned), key=lambda name: found.fields(name, job.dtype).get("median") or float("inf"))
+        cell = self._told(job, fastest, found, best if fastest == tuned else {})
+        return cell.model_copy(update={"method": method, "code": ""})
+
+    def _peer_python(self) -> tuple[str, ...]:
+        if self.peer_site is None:
+            return (sys.executable,)
+        path = os.pathsep.join(filter(None, (str(self.peer_site), os.environ.get("PYTHONPATH", ""))))
+        return ("env", f"PYTHONPATH={path}", sys.executable)
+
+    def _torch(self, job: Job, method: str) -> Cell:
+        if job.model not in NETWORKS:
+            return self.cell(job, method, status="does not apply", detail="there is no torch form of this model")
+        limit = (TUNING if method == TUNED else COMPILING) + 2 * self.timing
+        answer = self.step("torch", job.place, limit, seconds=self.timing, method=method)
+        fields = Race.of(answer).fields(method, job.dtype)
+        ready = f"{answer['ready']:.0f} s until its first answer"
+        return self.cell(job, method, **{**fields, "detail": fields["detail"] or ready})
+
+
+def _made(report: Report) -> Made:
+    return Made(
+        returned=report.returned,
+        verdict=report.verdict,
+        check=f"{report.check.status} ({report.check.runs} runs)",
+        rules=dict(Counter(rewrite.name for rewrite in report.rewrites).most_common()),
+        nodes_before=report.before.nodes,
+        nodes_after=report.after.nodes,
+    )
+
+
+def _over_ours(cell: Cell, found: Race, name: str, yardstick: str) -> Cell:
+    """With its time over superopt's, if that is what the others were raced against; `name` is its own in the race."""
+    ratio = found.over_first(name)
+    if ratio is None or cell.median is None or found.first != yardstick:
+        return cell
+    return cell.model_copy(update={"over_ours": ratio.value, "over_ours_interval": _interval(ratio)})
+
+
+def _interval(ratio: Ratio) -> Interval | None:
+    return None if ratio.low is None or ratio.high is None else Interval(low=ratio.low, high=ratio.high)
+
+
+USUAL = {
+    "execution_provider", "intra_op_num_threads", "use_deterministic_compute", "session.intra_op.allow_spinning",
+}  # fmt: skip
+
+
+def beyond(options: Mapping[str, str]) -> dict[str, str]:
+    """What of the options a plain session does not have."""
+    full = ("graph_optimization_level", "ORT_ENABLE_ALL")
+    return {k: v for k, v in options.items() if k not in USUAL and (k, v) != full}

@@ -1,0 +1,48 @@
+"""One method's time over superopt's: measured side by side where that was possible, else put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from benchmarks.gpu_cells import OURS, Cell, Key, Place
+from benchmarks.records import Ratio
+from superopt.report import Interval
+
+Cells = Mapping[Key, Cell]
+
+
+def composed(first: Ratio, second: Ratio) -> Ratio:
+    """The product of two ratios that were measured independently: relative errors add up in squares."""
+    value = first.value * second.value
+    bounds = [ratio for ratio in (first, second) if ratio.low is None or ratio.high is None]
+    if bounds:
+        return Ratio(value=value)
+    below = math.hypot(*(math.log(r.value / r.low) for r in (first, second) if r.low))
+    above = math.hypot(*(math.log(r.high / r.value) for r in (first, second) if r.high))
+    return Ratio(value=value, low=value * math.exp(-below), high=value * math.exp(above))
+
+
+def over_ours(cells: Cells, place: Place, method: str) -> Ratio | None:
+    """None where one of the two has no time."""
+    ours, other = cells.get((*place, OURS)), cells.get((*place, method))
+    if ours is None or other is None or ours.median is None or other.median is None:
+        return None
+    if method == OURS:
+        return Ratio(value=1.0, low=1.0, high=1.0)
+    if other.over_ours is not None and other.code == ours.code:
+        return _ratio(other.over_ours, other.over_ours_interval)
+    if other.over_default is not None and ours.over_default is not None:
+        theirs = _ratio(other.over_default, other.over_default_interval)
+        return composed(theirs, _ratio(ours.over_default, ours.over_default_interval).inverse())
+    return composed(_median(other), _median(ours).inverse())
+
+
+def _ratio(value: float, interval: Interval | None) -> Ratio:
+    return Ratio(value=value, low=interval.low if interval else None, high=interval.high if interval else None)
+
+
+def _median(cell: Cell) -> Ratio:
+    """A time as a ratio to one second."""
+    assert cell.median is not None
+    return _ratio(cell.median, cell.interval)

@@ -1,0 +1,180 @@
+# pyright: basic
+"""One step of gpu.py in a process of its own, so that a crash or a hang costs that step alone.
+
+    python benchmarks/gpu_worker.py STEP TASK.json ANSWER.json
+
+TASK is what the step's function is given, ANSWER what it returns.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.gpu_cells import COMPILED, EAGER, TUNED
+from benchmarks.gpu_models import BUILT, Files, files_of, make, read_arrays
+from superopt.cost.contest import Contest, Method
+from superopt.cost.measure import Subject, compare
+from superopt.cost.result import Comparison
+from superopt.cost.sitting import Bench
+from superopt.errors import CannotRun
+from superopt.runtime.deployment import LEVELS, QUIET, Deployment
+from superopt.runtime.session import Session
+from superopt.search.deployments import search_deployment
+
+TOGETHER = 1 << 36
+"""Bytes of models that are open at once: memory is not what such a machine is short of."""
+MODES = {EAGER: "", COMPILED: "reduce-overhead", TUNED: "max-autotune"}
+ROUGHLY = 0.05  # of the time, to warm torch up
+
+
+def make_files(work: str, place: list[Any], target: str, further: str = "") -> dict[str, Any]:
+    """`further`: a folder of packages for what is not there otherwise; torch's newer exporter wants onnxscript."""
+    sys.path += [further] if further else []
+    found = (place[0], place[1], place[2])
+    make(files_of(Path(work), found), found, target)
+    return {}
+
+
+def best_options(work: str, place: list[Any], target: str, seconds: float) -> dict[str, Any]:
+    """superopt's search for session options, on the original graph."""
+    files = _files(work, place)
+    base = deployment_of({}, target)
+    found = search_deployment(files.model, read_arrays(files.inputs), base, seconds)
+    return {"options": found.report().options}
+
+
+def race(
+    work: str, place: list[Any], target: str, seconds: float, entrants: Sequence[tuple[str, str, Mapping[str, str]]]
+) -> dict[str, Any]:
+    """All entrants (name, model, session options) in one interleaved run, each against the first."""
+    files = _files(work, place)
+    feeds, reference = read_arrays(files.inputs), list(read_arrays(files.reference).values())
+    running = [Subject(name, Path(path), deployment_of(options, target)) for name, path, options in entrants]
+    errors: dict[str, Any] = {}
+    for subject in running:
+        try:
+            errors[subject.name] = distance(reference, answers(subject, feeds))
+        except CannotRun as error:
+            errors[subject.name] = str(error)
+    runnable = [s for s in running if not isinstance(errors[s.name], str)]
+    found = compare(runnable, feeds, Method(seconds=seconds), together_up_to=TOGETHER) if runnable else None
+    return {"errors": errors, "first": runnable[0].name if runnable else "", **_told(found)}
+
+
+def answers(subject: Subject, feeds: Mapping[str, Any]) -> list[Any]:
+    """As it is timed: from its CUDA graph where it captures one."""
+    with Session(subject.model, subject.deployment) as session:
+        if subject.deployment.captures_cuda_graph:
+            return list(session.replay(feeds, feeds).values())
+        return list(session.run(feeds).values())
+
+
+def run_torch(work: str, place: list[Any], target: str, seconds: float, method: str) -> dict[str, Any]:
+    """The network in torch, its tensors on the device, each run waited for: as onnxruntime is timed with bound
+    inputs and outputs."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    files = _files(work, place)
+    feeds, reference = read_arrays(files.inputs), list(read_arrays(files.reference).values())
+    torch.set_float32_matmul_precision("high")
+    torch.backends.cudnn.allow_tf32 = True
+    module = _module(files, place, target)
+    inputs = [torch.from_numpy(feeds[name]).to(target) for name in feeds]
+    mode = MODES[method]
+    started = time.monotonic()
+    function = torch.compile(module, mode=mode) if mode else module
+    with torch.no_grad():
+        given = function(*inputs)
+        found = [t.float().cpu().numpy() for t in (given if isinstance(given, tuple | list) else (given,))]
+
+        def run() -> None:
+            function(*inputs)
+            if target == "cuda":
+                torch.cuda.synchronize()
+
+        def opened(index: int) -> _Runner:
+            return _Runner(run)
+
+        ready = time.monotonic() - started
+        bench = Bench(opened, time.perf_counter, Method().sample_seconds, ROUGHLY * seconds)
+        told = _told(Contest([method], bench, Method(seconds=seconds), True).run())
+    return {"errors": {method: distance(reference, found)}, "first": method, "ready": ready, **told}
+
+
+class _Runner:
+    def __init__(self, run: Callable[[], None]) -> None:
+        self.run = run
+
+    def close(self) -> None:
+        """What was compiled stays."""
+
+
+def _module(files: Files, place: list[Any], target: str) -> Any:
+    name, dtype, batch = place
+    if name in BUILT:
+        from benchmarks.onnx_in_torch import Network
+
+        return Network(onnx.load(files.model)).to(target).eval()
+    from benchmarks import torch_networks
+
+    return torch_networks.build(name, batch, dtype == "fp16", target, "sdpa").module
+
+
+def deployment_of(options: Mapping[str, str], target: str) -> Deployment:
+    """Back from the flat table of a report; nothing in it is the base."""
+    base = Deployment(target)  # pyright: ignore[reportArgumentType]
+    if not options:
+        return base
+    known = {"execution_provider", "use_deterministic_compute", "intra_op_num_threads", "graph_optimization_level"}
+    levels = {text: level for level, text in LEVELS.items()}
+    others = {k: v for k, v in options.items() if k not in known and not k.startswith(("cuda.", "free_dimension."))}
+    return replace(
+        base,
+        threads=int(options.get("intra_op_num_threads", base.threads)),
+        level=levels[options.get("graph_optimization_level", LEVELS["all"])],
+        provider_options=tuple((k.removeprefix("cuda."), v) for k, v in options.items() if k.startswith("cuda.")),
+        config=tuple((k, v) for k, v in others.items() if (k, v) not in QUIET),
+    )
+
+
+def distance(reference: Sequence[Any], found: Sequence[Any]) -> float:
+    """‖found − reference‖ / ‖reference‖ of the worst output; infinite where shapes or NaNs differ."""
+    if len(reference) != len(found):
+        return float("inf")
+    worst = 0.0
+    for a, b in zip(reference, found, strict=True):
+        a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+        if a.shape != b.shape or (np.isnan(a) != np.isnan(b)).any():
+            return float("inf")
+        size = float(np.linalg.norm(np.nan_to_num(a)))
+        worst = max(worst, float(np.linalg.norm(np.nan_to_num(b - a))) / (size or 1.0))
+    return worst
+
+
+def _files(work: str, place: list[Any]) -> Files:
+    return files_of(Path(work), (place[0], place[1], place[2]))
+
+
+def _told(found: Comparison | None) -> dict[str, Any]:
+    return {"comparison": None if found is None else found.model_dump(mode="json")}
+
+
+STEPS: dict[str, Callable[..., dict[str, Any]]] = {
+    "make": make_files, "options": best_options, "race": race, "torch": run_torch,
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    step, task, answer = sys.argv[1:]
+    Path(answer).write_text(json.dumps(STEPS[step](**json.loads(Path(task).read_text()))))

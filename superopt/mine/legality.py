@@ -1,0 +1,83 @@
+"""Which ways to fill in a call are legal, and give results of the right shape: by shapes alone, before any number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+from superopt.generate.trial import NOT_A_RULE, Sizes
+from superopt.ir.lexer import Reader
+from superopt.mine.essence import Essences
+from superopt.mine.targets import Filler, Filling, Target
+from superopt.ops.element import Access
+from superopt.ops.evaluate import Unsupported, sized
+from superopt.ops.formula import Tensor
+from superopt.ops.registry import Registry
+from superopt.rewrite.expression import Expression, evaluate, parse_expression
+from superopt.rewrite.program import Program
+from superopt.rewrite.rule import Rule, Step, calls_of
+
+SIZES = (3, 5, 2, 7, 4, 11, 6, 13, 9, 8, 17, 10, 19, 12, 23, 14)
+"""Different for different symbols, so that nothing fits by chance."""
+_ANY = Rule("part", "", (), (), (), ())
+
+
+@dataclass
+class Legality:
+    """Parts with the same shapes share the answers."""
+
+    registry: Registry
+    essences: Essences
+    _known: dict[tuple[object, ...], list[Mapping[str, Filling]]] = field(
+        default_factory=dict[tuple[object, ...], "list[Mapping[str, Filling]]"]
+    )
+
+    def ways(self, filler: Filler) -> list[Mapping[str, Filling]]:
+        part = filler.part
+        shapes = tuple(sorted(part.shapes.items()))
+        key = filler.target.text, shapes, part.sizes, part.results, len(part.reals), part.numbers
+        if key not in self._known:
+            numbers = filler.numbers()
+            first = numbers[0] if numbers else None
+            self._known[key] = [] if first is None else self._legal(filler, first)
+        return self._known[key]
+
+    def _legal(self, filler: Filler, numbers: Mapping[str, Filling]) -> list[Mapping[str, Filling]]:
+        part = filler.part
+        names: dict[str, Any] = dict(zip(part.values, SIZES, strict=False))
+        if len(names) < len(part.values):
+            return []
+        shapes = {name: tuple(_size(d, names) for d in dims) for name, dims in part.shapes.items()}
+        inputs = {name: sized(shapes[name], name) for name in (*part.data, *part.weights)}
+        names |= {name: Access(name, ()) for name in part.reals}
+        wanted = {name: shapes[name] for name in part.results}
+        found: list[Mapping[str, Filling]] = []
+        for filling in filler.legal(self._ranks(filler.target)):
+            results = self._results(filler.step({**filling, **numbers}), names, inputs)
+            if results is not None and all(tuple(results[n].shape) == shape for n, shape in wanted.items()):
+                found.append(filling)
+        return found
+
+    def _ranks(self, target: Target) -> Mapping[str, frozenset[int]]:
+        found: dict[str, frozenset[int]] = {}
+        for call in calls_of((Step(("y",), target.call),)):
+            found |= self.essences.ranks(call)
+        return found
+
+    def _results(self, step: Step, names: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor] | None:
+        try:
+            return Program(_ANY, self.registry, Sizes(Random(0), []), names=names, inputs=inputs).run((step,))
+        except (Unsupported, *NOT_A_RULE):
+            return None
+
+
+def _size(text: str, names: Mapping[str, int]) -> int:
+    return evaluate(_parsed(text), names)
+
+
+@lru_cache(4096)
+def _parsed(text: str) -> Expression:
+    return parse_expression(Reader(text))

@@ -1,0 +1,55 @@
+"""The last word: the rewritten model with its best session options against the original with its own.
+
+Options may turn a comparison round: with a CUDA graph launches cost nothing, and a rewritten graph that saves launches,
+or that cannot be captured, is no longer the faster one. Users deploy with options, so that is what must not be slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from superopt.cost.result import PairTiming
+from superopt.errors import CannotRun
+from superopt.search.deployments import Deployed
+from superopt.search.trial import Trial
+
+WITH_OPTIONS = "with session options for both"
+
+
+@dataclass(frozen=True)
+class Rivals:
+    ours: Deployed
+    theirs: Deployed
+    pair: PairTiming | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the original is faster, once both have their options; what is not known to be slower stays."""
+        return self.pair is not None and self.pair.verdict == "slower"
+
+    @property
+    def text(self) -> str:
+        """What was found, in words; empty where nothing had to be compared again."""
+        if self.pair is None or self.pair.speedup is None or self.pair.interval is None:
+            return ""
+        low, high = self.pair.interval.low, self.pair.interval.high
+        return f"{WITH_OPTIONS} the rewritten model is {self.pair.speedup:.2f}× as fast ({low:.2f} to {high:.2f})"
+
+
+def rivals(
+    trial: Trial, ours: Deployed, written: Path, original: Path, seconds: float, deploy: Callable[[], Deployed | None]
+) -> Rivals:
+    """`ours` is what the written model runs best with; `deploy` finds that out about the original. On a CPU, where
+    options matter less, the original gets those of the written model."""
+    theirs: Deployed | None = Deployed(ours.base, ours.base, searched=False)
+    if ours.searched:
+        theirs = deploy() if ours.base.target == "cuda" else Deployed(ours.best, ours.base)
+    if theirs is None or (ours.best == ours.base and theirs.best == theirs.base):
+        return Rivals(ours, theirs or ours)
+    try:
+        pair = trial.race_deployed((original, theirs.best), (written, ours.best), seconds)
+    except CannotRun:
+        pair = None
+    return Rivals(ours, theirs, pair)

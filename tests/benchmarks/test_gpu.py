@@ -1,0 +1,313 @@
+"""The benchmark on a GPU, as far as it can be seen without one: what is chosen, kept, and said of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import gpu, gpu_jobs, gpu_plan, gpu_table
+from benchmarks.commandline import TIMED_OUT, Done
+from benchmarks.gpu_cells import BEST, COMPILED, CORE, DEFAULT, EAGER, OURS, TUNED, Cell, Ledger, Made, Run, read
+from benchmarks.gpu_jobs import OutOfTime, Race, StepFailed, Workplace, beyond
+from benchmarks.gpu_plan import FIRST, FURTHER, Job, Pace
+from benchmarks.gpu_ratios import composed, over_ours
+from benchmarks.records import Ratio
+from superopt.cost.result import Comparison
+from superopt.report import Interval
+
+pytestmark = pytest.mark.unit
+
+PLACE = ("bert_base", "fp16", 1)
+CODE = "0123abcd"
+
+
+def run(code: str = CODE) -> Run:
+    return Run(command="python benchmarks/gpu.py", date="2030-01-01", device="G", driver="1", versions={}, code=code)
+
+
+def cell(method: str, median: float | None = 0.001, place: tuple[str, Any, int] = PLACE, **more: Any) -> Cell:
+    code = CODE if method in CORE else ""
+    fields: dict[str, Any] = {"status": "ok", "code": code, "median": median, **more}
+    return Cell(model=place[0], dtype=place[1], batch=place[2], method=method, **fields)
+
+
+def around(value: float, share: float = 0.01) -> Interval:
+    return Interval(low=value * (1 - share), high=value * (1 + share))
+
+
+# ---------------------------------------------------------------------- the plan
+
+
+def test_what_is_worth_most_comes_first() -> None:
+    planned = gpu_plan.jobs(["magika"])
+    assert planned[0] == Job("bert_base", "fp32", 1, CORE)
+    assert planned[1] == Job("bert_base", "fp32", 1, (COMPILED,))
+    first = [i for i, job in enumerate(planned) if job.model in FIRST and job.methods in (CORE, (COMPILED,))]
+    peers = [i for i, job in enumerate(planned) if job.model in FIRST and job.methods == ("onnxsim",)]
+    further = [i for i, job in enumerate(planned) if job.model in FURTHER]
+    assert max(first) < min(peers) <= max(peers) < min(further)
+    assert len(set(planned)) == len(planned)
+
+
+def test_every_cell_is_planned_once_and_real_models_as_they_are() -> None:
+    keys = [key for job in gpu_plan.jobs(["magika"]) for key in job.keys]
+    assert len(set(keys)) == len(keys)
+    assert {key[1:3] for key in keys if key[0] == "magika"} == {("fp32", 1)}
+    assert {key[1:3] for key in keys if key[0] == "resnet50"} == set(gpu_plan.SETTINGS)
+    assert {key[3] for key in keys} == set(gpu.METHODS)
+
+
+def test_a_part_of_the_plan() -> None:
+    planned = gpu_plan.jobs([], "^resnet50$", [("fp16", 16)], [OURS, TUNED])
+    assert planned == [Job("resnet50", "fp16", 16, CORE), Job("resnet50", "fp16", 16, (TUNED,))]
+    given, extra = gpu.parse(["--settings", "fp16-b16", "--methods", "superopt", "--", "--no-partial"])
+    assert given.settings == (("fp16", 16),)
+    assert given.methods == ("superopt",)
+    assert extra == ("--no-partial",)
+
+
+@pytest.mark.parametrize("words", [["--settings", "fp64-b1"], ["--methods", "tvm"]])
+def test_what_is_not_known_is_refused(words: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        gpu.parse(words)
+
+
+def test_a_job_begins_only_if_it_is_expected_to_end_in_time() -> None:
+    pace, job = Pace(), Job("resnet50", "fp32", 1, CORE)
+    assert not pace.fits(job, 50)
+    pace.took(job, 20)
+    pace.took(job, 40)
+    assert pace.expected(job) == 30
+    assert pace.fits(job, 50)
+    assert pace.affordable([job] * 5, 100) == [job] * 3
+
+
+# ---------------------------------------------------------------------- what is kept
+
+
+def test_a_run_goes_on_where_the_last_one_was_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "gpu.json"
+    ledger = Ledger.opened(path, [], run())
+    for method in CORE:
+        ledger.add(cell(method))
+    ledger.add(cell("onnxsim", None, status="failed", detail="SIGSEGV"))
+    again = Ledger.opened(tmp_path / "new.json", [path, tmp_path / "missing.json"], run())
+    planned = gpu_plan.jobs([], "^bert_base$", [("fp16", 1)], [OURS, "onnxsim", EAGER])
+    todo = list(gpu_plan.left(planned, lambda key: again.is_done(key, CODE)))
+    assert todo == [Job("bert_base", "fp16", 1, (EAGER,))]
+
+
+def test_new_code_asks_for_new_cells_of_its_own_alone(tmp_path: Path) -> None:
+    ledger = Ledger.opened(tmp_path / "gpu.json", [], run())
+    ledger.add(*(cell(method) for method in (*CORE, COMPILED)))
+    assert ledger.is_done((*PLACE, OURS), CODE)
+    assert not ledger.is_done((*PLACE, OURS), "other")
+    assert ledger.is_done((*PLACE, OURS), "other", stale=True)
+    assert ledger.is_done((*PLACE, COMPILED), "other")
+
+
+def test_cells_remember_their_run_and_runs_without_cells_go(tmp_path: Path) -> None:
+    first, second, third = (tmp_path / f"{i}.json" for i in range(3))
+    Ledger.opened(first, [], run("one")).add(cell(OURS), cell(EAGER))
+    Ledger.opened(second, [first], run("two")).add(cell(OURS, 0.002))
+    book = read(second)
+    assert {c.method: book.runs[c.run].code for c in book.cells} == {OURS: "two", EAGER: "one"}
+    Ledger.opened(third, [second], run("three")).add(cell(OURS), cell(EAGER))
+    assert [r.code for r in read(third).runs] == ["three"]
+
+
+# ---------------------------------------------------------------------- jobs
+
+
+def place(tmp_path: Path, seconds: float = 1000.0) -> Workplace:
+    return Workplace(tmp_path, "cpu", 1.0, 1.0, CODE, time.monotonic() + seconds)
+
+
+def made(work: Workplace, model: str = "bert_base") -> Job:
+    job = Job(model, "fp16", 1, (COMPILED,))
+    files = gpu_jobs.files_of(work.work, job.place)
+    files.folder.mkdir(parents=True)
+    files.reference.touch()
+    return job
+
+
+def test_a_crash_costs_one_cell_and_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = place(tmp_path)
+    job = made(work)
+    monkeypatch.setattr(gpu_jobs, "run", lambda command, timeout: Done(-11, "boom"))
+    (found,) = work.cells(job)
+    assert (found.status, found.detail) == ("failed", "SIGSEGV: boom")
+    assert found.median is None
+
+
+def test_a_hang_is_one_too_unless_the_whole_run_was_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_jobs, "run", lambda command, timeout: Done(TIMED_OUT, f"stopped after {timeout:.0f} s"))
+    work = place(tmp_path)
+    job = made(work)
+    assert work.cells(job)[0].status == "timed out"
+    short = place(tmp_path, seconds=5.0)
+    with pytest.raises(OutOfTime):
+        short.cells(job)
+    with pytest.raises(OutOfTime):
+        place(tmp_path, seconds=-1.0).cells(job)
+
+
+def test_what_has_no_torch_form_says_so(tmp_path: Path) -> None:
+    work = place(tmp_path)
+    assert work.cells(made(work, "magika"))[0].status == "does not apply"
+
+
+def comparison(medians: dict[str, float], ratios: dict[str, float]) -> Comparison:
+    def latency(value: float) -> dict[str, Any]:
+        return {"median": value, "interval": {"low": value, "high": value}, "spread": 0.0, "runs": 9}
+
+    return Comparison.model_validate(
+        {
+            "subjects": [{"name": name, "latency": latency(value)} for name, value in medians.items()],
+            "pairs": [
+                {
+                    "name": name, "verdict": "slower", "reason": "", "speedup": value,
+                    "interval": {"low": value * 0.98, "high": value * 1.02}, "sittings": 4, "pairs": 40,
+                }
+                for name, value in ratios.items()
+            ],
+            "seconds": 1.0,
+            "one_at_a_time": False,
+        }
+    )  # fmt: skip
+
+
+def core_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, returned: str | None, answers: list[Any], target: str = "cpu"
+) -> dict[str, Cell]:
+    """The three cells of a job whose steps answer as given; an exception is raised instead."""
+    work = replace(place(tmp_path), target=target)
+    found = None if returned is None else Made.model_validate({"returned": returned, "verdict": "v", "check": "equal"})
+    options = {"cuda.enable_cuda_graph": "1", "intra_op_num_threads": "4"}
+
+    def step(self: Workplace, name: str, *_: Any, **task: Any) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(Workplace, "step", step)
+    monkeypatch.setattr(Workplace, "_optimized", lambda *_: (tmp_path / "o.onnx", found, options, "no report"))
+    job = made(work)
+    return {c.method: c for c in work.cells(Job(job.model, job.dtype, job.batch, CORE))}
+
+
+OPTIONS = {"options": {"cuda.prefer_nhwc": "1", "graph_optimization_level": "ORT_ENABLE_ALL"}}
+
+
+def raced(first: str, medians: dict[str, float], errors: dict[str, Any] | None = None) -> dict[str, Any]:
+    ratios = {name: medians[first] / value for name, value in medians.items() if name != first}
+    told = comparison(medians, ratios).model_dump(mode="json")
+    return {"errors": errors or dict.fromkeys(medians, 1e-4), "first": first, "comparison": told}
+
+
+def test_the_three_are_raced_against_superopts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = raced(OURS, {OURS: 0.5e-3, BEST: 1e-3, DEFAULT: 2e-3})
+    cells = core_cells(tmp_path, monkeypatch, "optimized", [OPTIONS, answer])
+    assert {m: c.over_ours for m, c in cells.items()} == pytest.approx({OURS: 1.0, BEST: 2.0, DEFAULT: 4.0})
+    assert {m: c.over_default for m, c in cells.items()} == pytest.approx({OURS: 0.25, BEST: 0.5, DEFAULT: 1.0})
+    assert cells[BEST].options == {"cuda.prefer_nhwc": "1"}
+    assert cells[OURS].options == {"cuda.enable_cuda_graph": "1"}
+
+
+def test_where_the_original_came_back_it_is_the_best_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = core_cells(tmp_path, monkeypatch, "original", [raced(BEST, {BEST: 1e-3, DEFAULT: 2e-3})])
+    assert cells[OURS].median == cells[BEST].median
+    assert cells[BEST].over_ours == 1.0
+    assert cells[DEFAULT].over_ours == pytest.approx(2.0)
+
+
+def test_options_that_are_none_are_not_timed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_jobs, "beyond", lambda options: {})
+    cells = core_cells(tmp_path, monkeypatch, "original", [raced(DEFAULT, {DEFAULT: 2e-3})], target="cuda")
+    assert {m: c.median for m, c in cells.items()} == {DEFAULT: 2e-3, BEST: 2e-3, OURS: 2e-3}
+    assert {m: c.over_ours for m, c in cells.items()} == {DEFAULT: 1.0, BEST: 1.0, OURS: 1.0}
+    answer = raced(OURS, {OURS: 1e-3, DEFAULT: 2e-3})
+    cells = core_cells(tmp_path / "again", monkeypatch, "optimized", [OPTIONS, answer], target="cuda")
+    assert {m: c.over_ours for m, c in cells.items()} == pytest.approx({DEFAULT: 2.0, BEST: 2.0, OURS: 1.0})
+
+
+def test_without_a_result_the_others_still_have_their_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = core_cells(tmp_path, monkeypatch, None, [OPTIONS, raced(BEST, {BEST: 1e-3, DEFAULT: 2e-3})])
+    assert (cells[OURS].status, cells[OURS].detail) == ("failed", "no report")
+    assert cells[DEFAULT].median == 2e-3
+    assert cells[DEFAULT].over_ours is None
+
+
+def test_a_result_that_takes_the_race_down_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crash = StepFailed(Done(-6, "abort"))
+    race = raced(BEST, {BEST: 1e-3, DEFAULT: 2e-3})
+    cells = core_cells(tmp_path, monkeypatch, "optimized", [OPTIONS, crash, race])
+    assert (cells[OURS].status, cells[OURS].detail) == ("failed", "SIGABRT: abort")
+    assert cells[BEST].status == "ok"
+    assert cells[BEST].over_ours is None
+
+
+def test_an_answer_off_by_more_than_the_tolerance_is_wrong() -> None:
+    told = comparison({OURS: 1e-3, BEST: 1e-3}, {BEST: 1.0})
+    found = Race({OURS: 0.02, BEST: float("inf"), DEFAULT: "out of memory"}, OURS, told)
+    assert found.fields(OURS, "fp32")["status"] == "wrong"
+    assert found.fields(OURS, "fp16")["status"] == "ok"
+    assert found.fields(BEST, "fp16")["status"] == "wrong"
+    assert found.fields(DEFAULT, "fp16") == {"status": "failed", "detail": "out of memory"}
+
+
+def test_options_are_told_as_far_as_they_are_unusual() -> None:
+    usual = {"execution_provider": "CUDAExecutionProvider", "graph_optimization_level": "ORT_ENABLE_ALL"}
+    assert beyond(usual) == {}
+    assert beyond({**usual, "cuda.sdpa_kernel": "1"}) == {"cuda.sdpa_kernel": "1"}
+
+
+# ---------------------------------------------------------------------- what is said
+
+
+def test_independent_errors_add_up_in_squares() -> None:
+    found = composed(Ratio(value=2.0, low=1.0, high=4.0), Ratio(value=3.0, low=3.0, high=3.0))
+    assert (found.value, found.low, found.high) == pytest.approx((6.0, 3.0, 12.0))
+    assert composed(Ratio(value=2.0), Ratio(value=3.0, low=1.0, high=9.0)) == Ratio(value=6.0)
+
+
+def test_ratios_are_taken_from_the_closest_measurement() -> None:
+    ours = cell(OURS, 0.5e-3, interval=around(0.5e-3), over_default=0.25, over_default_interval=around(0.25))
+    best = cell(BEST, 9.0, over_ours=2.0, over_ours_interval=around(2.0))
+    peer = cell("onnxsim", 9.0, over_default=0.5, over_default_interval=around(0.5))
+    torch = cell(COMPILED, 1e-3, interval=around(1e-3))
+    cells = {c.key: c for c in (ours, best, peer, torch)}
+    values = {m: ratio.value for m in (BEST, "onnxsim", COMPILED) if (ratio := over_ours(cells, PLACE, m))}
+    assert values == pytest.approx({BEST: 2.0, "onnxsim": 2.0, COMPILED: 2.0})
+    stale = {**cells, best.key: best.model_copy(update={"code": "other", "over_default": 0.75})}
+    found = over_ours(stale, PLACE, BEST)
+    assert found is not None
+    assert found.value == pytest.approx(3.0), "another state of the code was its yardstick"
+
+
+def test_the_table_marks_what_was_lost_and_leaves_out_what_is_wrong() -> None:
+    ours = cell(OURS, 1e-3, interval=around(1e-3), made=Made(returned="optimized", verdict="", check="equal"))
+    faster = cell(COMPILED, 0.8e-3, interval=around(0.8e-3))
+    wrong = cell(TUNED, 0.1e-3, interval=around(0.1e-3), status="wrong")
+    same = cell("onnxsim", None, status="unchanged")
+    crashed = cell(EAGER, None, status="failed", detail="SIGSEGV: boom")
+    cells = {c.key: c for c in (ours, faster, wrong, same, crashed, cell(BEST, 2e-3, over_ours=2.0))}
+    lines = gpu_table.table(cells).splitlines()
+    assert len(lines) == 3
+    assert "0.80!" in lines[1]
+    assert "0.10 wrong" in lines[1]
+    assert "same" in lines[1]
+    assert gpu_table.lost(cells) == ["bert_base fp16 b1: slower than torch.compile"]
+    assert any("SIGSEGV" in line for line in gpu_table.troubles(cells))
+    best = gpu_table.compiled(cells, PLACE)
+    assert best is not None
+    assert best.value == pytest.approx(0.8)
+    unchanged = gpu_table.best_peer(cells, PLACE)
+    assert unchanged is not None
+    assert unchanged.value == 2.0, "a graph that came back runs as the original does"
+    assert gpu_table.means(cells, [PLACE])[BEST] == (pytest.approx(2.0), 1)

@@ -1,0 +1,183 @@
+"""Turns on a device: bursts of several processes never overlap, nobody is passed over, and waiting costs no budget."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from superopt.cost.contest import Contest, Method
+from superopt.cost.sitting import Bench
+from superopt.cost.turn import Turn
+from tests.cost.world import RUN, Model, Weather, World, contest
+
+pytestmark = pytest.mark.unit
+
+BURSTS = """
+import sys, time
+from pathlib import Path
+from superopt.cost.turn import Turn
+
+turn = Turn(Path(sys.argv[1]))
+with open(sys.argv[2], "w") as log:
+    for _ in range(20):
+        with turn.taken():
+            began = time.monotonic()
+            time.sleep(0.005)
+            print(began, time.monotonic(), file=log)
+"""
+HOLDER = """
+import sys, time
+from pathlib import Path
+from superopt.cost.turn import Turn
+
+with Turn(Path(sys.argv[1])).taken():
+    print("mine", flush=True)
+    time.sleep(600)
+"""
+
+
+def start(script: str, *arguments: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def is_locked(path: Path) -> bool:
+    with open(path, "ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def until_locked(path: Path) -> None:
+    end = time.monotonic() + 60
+    while not is_locked(path):
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_bursts_of_several_processes_never_overlap(tmp_path: Path) -> None:
+    processes = [start(BURSTS, tmp_path / "turn", tmp_path / f"log{i}") for i in range(3)]
+    assert [process.wait(120) for process in processes] == [0, 0, 0]
+    bursts: list[tuple[float, float]] = []
+    for i in range(3):
+        lines = (tmp_path / f"log{i}").read_text().splitlines()
+        bursts += [(float(begin), float(end)) for begin, end in map(str.split, lines)]
+    bursts.sort()
+    assert len(bursts) == 60
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(bursts))
+
+
+def test_the_turn_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    holder = start(HOLDER, tmp_path / "turn")
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "mine\n"
+    assert is_locked(tmp_path / "turn")
+    holder.send_signal(signal.SIGKILL)
+    with Turn(tmp_path / "turn").taken():
+        assert is_locked(tmp_path / "turn")
+    assert holder.wait(60) == -signal.SIGKILL
+    assert not is_locked(tmp_path / "turn")
+    holder.stdout.close()
+
+
+def test_whoever_waits_comes_before_whoever_had_it(tmp_path: Path) -> None:
+    ours, order = Turn(tmp_path / "turn"), list[str]()
+
+    def wait() -> None:
+        with Turn(tmp_path / "turn").taken():
+            order.append("theirs")
+
+    other = threading.Thread(target=wait)
+    with ours.taken():
+        other.start()
+        until_locked(tmp_path / "turn.door")
+    with ours.taken():
+        order.append("ours")
+    other.join()
+    assert order == ["theirs", "ours"]
+
+
+def test_waiting_is_told_and_left_out_of_the_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("superopt.cost.turn.TELL_SECONDS", 0.0)
+    told: list[float] = []
+    turn = Turn(tmp_path / "turn", lambda: told.append(turn.waited))
+    paused = turn.paused(lambda: 100.0)
+    assert (turn.waited, paused()) == (0.0, 100.0)
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with Turn(tmp_path / "turn").taken():
+            held.set()
+            release.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(60)
+    threading.Timer(0.2, release.set).start()
+    before, wall = turn.clock(), time.monotonic()
+    with turn.taken():
+        took = time.monotonic() - wall
+        assert 0.0 < turn.waited <= took
+        assert turn.clock() - before == pytest.approx(took - turn.waited, abs=0.05)
+    holder.join()
+    assert told == sorted(told)
+    assert told
+    assert paused() == 100.0 - turn.waited
+
+
+def test_a_turn_inside_a_turn_is_the_same(tmp_path: Path) -> None:
+    turn = Turn(tmp_path / "turn")
+    with turn.taken():
+        with turn.taken():
+            pass
+        assert is_locked(tmp_path / "turn")
+    assert not is_locked(tmp_path / "turn")
+
+
+def test_alone_it_is_always_our_turn() -> None:
+    turn = Turn()
+    clock = time.perf_counter
+    assert turn.paused(clock) is clock
+    with turn.taken():
+        assert turn.waited == 0.0
+
+
+class Crowded(Turn):
+    """A turn for which a hundred seconds of a simulated machine are waited each time."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(Path("nobody opens it"))
+        self._world, self.count = world, 0
+
+    @contextmanager
+    def taken(self) -> Generator[None]:
+        self._world.now += 100.0
+        self.waited += 100.0
+        self.count += 1
+        yield
+
+
+def test_a_contest_sits_twice_in_a_turn_and_has_all_of_its_seconds_whatever_it_waits() -> None:
+    quiet, crowd = World(1, Weather()), World(1, Weather())
+    turn = Crowded(crowd)
+    method = Method(seconds=20.0)
+    alone = contest(quiet, [RUN, RUN], method)
+    bench = Bench(lambda i: Model(crowd, RUN), turn.paused(crowd.clock), method.sample_seconds, 0.1)
+    found = Contest(["first", "second"], bench, method, together=True, turn=turn).run()
+    assert turn.count > 3
+    assert crowd.now > 100.0 * turn.count
+    assert found.seconds < 2 * method.seconds
+    assert found.pairs[0].sittings >= alone.pairs[0].sittings / 2
+    assert 2 * turn.count - 1 <= crowd.openings // 2 <= 2 * turn.count

@@ -1,0 +1,149 @@
+# pyright: basic
+"""Blocks of networks as text, right and altered, and what mining takes them for."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import onnx.parser
+from onnx import shape_inference
+
+import specs
+from superopt.ir.onnx import parse
+from superopt.mine.cut import Grower
+from superopt.mine.lift import lifted
+from superopt.mine.lookup import Hit, Lookup
+from superopt.normalize import normalize
+from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.rewriter import Rewriter
+from superopt.rewrite.whole import piece_of
+
+REGISTRY = specs.load()
+
+ATTENTION = """
+g (float[2,5,12] q, float[2,7,12] k, float[2,7,12] v, float[2,1,5,7] m) => (float[2,5,12] y)
+<int64[4] qs = {2,5,3,4}, int64[4] ks = {2,7,3,4}, int64[3] ys = {2,5,12}, float c = {0.37}>
+{
+  q1 = Reshape(q, qs)
+  q2 = Transpose<perm = [0,2,1,3]>(q1)
+  k1 = Reshape(k, ks)
+  k2 = Transpose<perm = [0,2,3,1]>(k1)
+  v1 = Reshape(v, ks)
+  v2 = Transpose<perm = [0,2,1,3]>(v1)
+  s = MatMul(q2, k2)
+  t = Mul(s, c)
+  u = Add(t, m)
+  p = Softmax<axis = 3>(u)
+  o = MatMul(p, v2)
+  o1 = Transpose<perm = [0,2,1,3]>(o)
+  y = Reshape(o1, ys)
+}"""
+
+LAYER_NORM = """
+g (float[2,5,12] x) => (float[2,5,12] y)
+<float e = {0.001}, float two = {2}, float[12] w = {1,2,3,4,5,6,7,8,9,1,2,3}, float[12] b = {3,1,4,1,5,9,2,6,5,3,5,8}>
+{
+  a = ReduceMean<axes = [2], keepdims = 1>(x)
+  d = Sub(x, a)
+  s = Mul(d, d)
+  v = ReduceMean<axes = [2], keepdims = 1>(s)
+  f = Add(v, e)
+  r = Sqrt(f)
+  n = Div(d, r)
+  g = Mul(n, w)
+  y = Add(g, b)
+}"""
+
+RMS_NORM = """
+g (float[2,5,12] x) => (float[2,5,12] y)
+<float e = {0.001}, float one = {1}, float two = {2}, float[12] w = {1,2,3,4,5,6,7,8,9,10,11,12}>
+{
+  s = Pow(x, two)
+  v = ReduceMean<axes = [2], keepdims = 1>(s)
+  f = Add(v, e)
+  r = Sqrt(f)
+  i = Div(one, r)
+  n = Mul(x, i)
+  y = Mul(w, n)
+}"""
+
+GELU = """
+g (float[2,5,12] x) => (float[2,5,12] y)
+<float h = {0.5}, float one = {1}, float r = {1.41421356}>
+{
+  a = Div(x, r)
+  b = Erf(a)
+  c = Add(b, one)
+  d = Mul(x, c)
+  y = Mul(d, h)
+}"""
+
+FAST_GELU = """
+g (float[2,5,12] x) => (float[2,5,12] y)
+<float h = {0.5}, float one = {1}, float k = {0.044715}, float r = {0.797884561}, float three = {3}>
+{
+  a = Pow(x, three)
+  b = Mul(a, k)
+  c = Add(x, b)
+  d = Mul(c, r)
+  e = Tanh(d)
+  f = Add(e, one)
+  i = Mul(x, h)
+  y = Mul(i, f)
+}"""
+
+HARD_SWISH = """
+g (float[2,5,12] x) => (float[2,5,12] y)
+<float three = {3}, float zero = {0}, float six = {6}>
+{
+  a = Add(x, three)
+  b = Clip(a, zero, six)
+  c = Mul(x, b)
+  y = Div(c, six)
+}"""
+
+ROTARY = """
+g (float[2,3,5,8] x, float[2,5,4] cos, float[2,5,4] sin) => (float[2,3,5,8] y)
+<int64[1] one = {1}, int64[1] zero = {0}, int64[1] half = {4}, int64[1] all = {8}, int64[1] last = {3}>
+{
+  c = Unsqueeze(cos, one)
+  s = Unsqueeze(sin, one)
+  a = Slice(x, zero, half, last)
+  b = Slice(x, half, all, last)
+  ac = Mul(a, c)
+  bs = Mul(b, s)
+  bc = Mul(b, c)
+  as = Mul(a, s)
+  l = Sub(ac, bs)
+  r = Add(bc, as)
+  y = Concat<axis = 3>(l, r)
+}"""
+
+
+@cache
+def _lookup() -> Lookup:
+    return Lookup(REGISTRY)
+
+
+def model_bytes(text: str, opset: int = 17) -> bytes:
+    """The block as a file."""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>{text}')
+    return shape_inference.infer_shapes(model, strict_mode=True).SerializeToString()
+
+
+def recognized(text: str, opset: int = 17) -> list[Hit]:
+    """What the block as a whole is taken for: parts that compute the model's output."""
+    model = parse(model_bytes(text, opset))
+    rewriter = Rewriter(REGISTRY, model.opset, Vocabulary(cuda=True), model.functions)
+    piece = piece_of(normalize(model).graph, rewriter.constants)
+    found: list[Hit] = []
+    for cut in Grower(piece, rewriter).cuts():
+        if cut.outputs[0] in piece.results:
+            operators = [(node.op, node.domain) for node in cut.nodes]
+            for part in lifted(cut, rewriter):
+                found += _lookup().hits(part, operators)
+    return found
+
+
+def operators(text: str, opset: int = 17) -> set[str]:
+    return {hit.target.operator.removeprefix("::") for hit in recognized(text, opset)}

@@ -1,0 +1,172 @@
+# ruff: noqa: E501
+# pyright: basic
+"""Blocks are recognized by what they compute; altered ones are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from superopt.verify.prove import prove
+from tests.mine.blocks import (
+    ATTENTION,
+    FAST_GELU,
+    GELU,
+    HARD_SWISH,
+    LAYER_NORM,
+    REGISTRY,
+    RMS_NORM,
+    ROTARY,
+    model_bytes,
+    operators,
+    recognized,
+)
+
+ATTENTIONS = {"Attention", "com.microsoft::MultiHeadAttention", "com.microsoft::Attention"}
+NORMS = {"LayerNormalization", "com.microsoft::SkipLayerNormalization", "InstanceNormalization", "GroupNormalization"}
+ROOTS = {"RMSNormalization", "SimplifiedLayerNormalization", "com.microsoft::SkipSimplifiedLayerNormalization"}
+GELUS = {
+    "Gelu",
+    "com.microsoft::Gelu",
+    "com.microsoft::FastGelu",
+    "com.microsoft::QuickGelu",
+    "com.microsoft::BiasGelu",
+}
+SWISHES = {"HardSwish", "Mul", "Swish"}
+TURNED = {"RotaryEmbedding"}
+
+RIGHT = [
+    pytest.param(ATTENTION, ATTENTIONS, id="attention"),
+    pytest.param(LAYER_NORM, NORMS, id="layer-norm"),
+    pytest.param(RMS_NORM, ROOTS, id="rms-norm"),
+    pytest.param(GELU, GELUS, id="gelu"),
+    pytest.param(FAST_GELU, GELUS, id="fast-gelu"),
+    pytest.param(HARD_SWISH, SWISHES, id="hard-swish"),
+    pytest.param(ROTARY, TURNED, id="rotary"),
+]
+
+OTHERWISE_SPELLED = [
+    pytest.param(ATTENTION.replace("t = Mul(s, c)", "t = Div(s, c)"), ATTENTIONS, id="scale as a quotient"),
+    pytest.param(
+        ATTENTION.replace("s = MatMul(q2, k2)\n  t = Mul(s, c)", "z = Mul(q2, c)\n  t = MatMul(z, k2)"),
+        ATTENTIONS, id="scale on the queries",
+    ),
+    pytest.param(
+        ATTENTION.replace("k1 = Reshape(k, ks)", "k0 = Mul(k, c)\n  k1 = Reshape(k0, ks)").replace("t = Mul(s, c)", "t = Identity(s)"),
+        ATTENTIONS, id="scale on the keys, before heads are split",
+    ),
+    pytest.param(ATTENTION.replace("u = Add(t, m)", "u = Identity(t)"), ATTENTIONS, id="no mask"),
+    pytest.param(
+        ATTENTION.replace("k2 = Transpose<perm = [0,2,3,1]>(k1)", "k0 = Transpose<perm = [0,2,1,3]>(k1)\n  k2 = Transpose<perm = [0,1,3,2]>(k0)"),
+        ATTENTIONS, id="keys transposed twice",
+    ),
+    pytest.param(LAYER_NORM.replace("s = Mul(d, d)", "s = Pow(d, two)"), NORMS, id="square as a power"),
+    pytest.param(LAYER_NORM.replace("g = Mul(n, w)\n  y = Add(g, b)", "y = Mul(n, w)"), NORMS, id="no bias"),
+    pytest.param(RMS_NORM.replace("i = Div(one, r)\n  n = Mul(x, i)", "n = Div(x, r)"), ROOTS, id="root as a divisor"),
+    pytest.param(RMS_NORM.replace("i = Div(one, r)", "i = Reciprocal(r)"), ROOTS, id="root as a reciprocal"),
+    pytest.param(GELU.replace("d = Mul(x, c)\n  y = Mul(d, h)", "d = Mul(x, h)\n  y = Mul(d, c)"), GELUS, id="half first"),
+    pytest.param(
+        FAST_GELU.replace("a = Pow(x, three)", "z = Mul(x, x)\n  a = Mul(z, x)"), GELUS, id="cube as products"
+    ),
+    pytest.param(
+        HARD_SWISH.replace("c = Mul(x, b)\n  y = Div(c, six)", "c = Div(b, six)\n  y = Mul(x, c)"), SWISHES, id="sixth first"
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("text", "wanted"), [*RIGHT, *OTHERWISE_SPELLED])
+def test_blocks_are_recognized_however_they_are_spelled(text: str, wanted: set[str]) -> None:
+    assert operators(text) & wanted
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("text", [GELU, RMS_NORM, HARD_SWISH, ROTARY])
+def test_what_is_recognized_is_proved_for_all_sizes(text: str) -> None:
+    hits = recognized(text)
+    assert hits
+    for hit in hits:
+        assert prove(hit.rule, REGISTRY, seconds=120).status == "proved", hit.rule
+
+
+def altered(block: str, *changes: tuple[str, str]) -> str:
+    for before, after in changes:
+        assert before in block
+        block = block.replace(before, after)
+    return block
+
+
+TWICE = ("=> (float[2,5,12] y)", "=> (float[2,5,12] y, float[2,3,5,7] u)")
+NEARLY = [
+    # attention
+    (ATTENTIONS, altered(ATTENTION, ("Softmax<axis = 3>", "Softmax<axis = 2>"))),
+    (ATTENTIONS, altered(ATTENTION, ("Softmax<axis = 3>", "Softmax<axis = 1>"))),
+    (ATTENTIONS, altered(ATTENTION, ("u = Add(t, m)\n  p = Softmax<axis = 3>(u)", "u = Softmax<axis = 3>(t)\n  p = Add(u, m)"))),
+    (ATTENTIONS, altered(ATTENTION, ("u = Add(t, m)", "u = Mul(t, m)"))),
+    (ATTENTIONS, altered(ATTENTION, ("u = Add(t, m)", "u = Sub(t, m)"))),
+    (ATTENTIONS, altered(ATTENTION, ("t = Mul(s, c)\n  u = Add(t, m)", "t = Add(s, m)\n  u = Mul(t, c)"))),
+    (ATTENTIONS, altered(ATTENTION, ("t = Mul(s, c)", "t = Mul(s, s)"))),
+    (ATTENTIONS, altered(ATTENTION, ("o = MatMul(p, v2)", "p2 = Mul(p, c)\n  o = MatMul(p2, v2)"))),
+    (ATTENTIONS, altered(ATTENTION, ("float c = {0.37}", "float[1,3,1,1] c = {0.37, 0.37, 1}"))),
+    (ATTENTIONS, altered(ATTENTION, ("o1 = Transpose<perm = [0,2,1,3]>(o)", "o1 = Identity(o)"))),
+    (ATTENTIONS, altered(ATTENTION, ("o1 = Transpose<perm = [0,2,1,3]>(o)", "o1 = Transpose<perm = [0,2,3,1]>(o)"))),
+    (ATTENTIONS, altered(ATTENTION, ("q1 = Reshape(q, qs)\n  q2 = Transpose<perm = [0,2,1,3]>(q1)", "q2 = Reshape(q, qs)"), ("int64[4] qs = {2,5,3,4}", "int64[4] qs = {2,3,5,4}"))),
+    (ATTENTIONS, altered(ATTENTION, ("v1 = Reshape(v, ks)\n  v2 = Transpose<perm = [0,2,1,3]>(v1)", "v2 = Reshape(v, vs)"), ("int64[4] ks", "int64[4] vs = {2,3,7,4}, int64[4] ks"))),
+    (ATTENTIONS, altered(ATTENTION, ("k2 = Transpose<perm = [0,2,3,1]>(k1)", "k0 = Transpose<perm = [0,3,2,1]>(k1)\n  k2 = Reshape(k0, kz)"), ("int64[4] ks", "int64[4] kz = {2,3,4,7}, int64[4] ks"))),
+    (ATTENTIONS, altered(ATTENTION, ("p = Softmax<axis = 3>(u)", "z = Exp(u)\n  n = ReduceMax<axes = [3], keepdims = 1>(z)\n  p = Div(z, n)"))),
+    (ATTENTIONS, altered(ATTENTION, ("p = Softmax<axis = 3>(u)", "p = Sigmoid(u)"))),
+    (ATTENTIONS, altered(ATTENTION, ("p = Softmax<axis = 3>(u)", "z = Softmax<axis = 3>(u)\n  p = Relu(z)"), ("t = Mul(s, c)", "t = Relu(s)"))),
+    (ATTENTIONS, altered(ATTENTION, ("o = MatMul(p, v2)", "o0 = MatMul(p, v2)\n  o = Mul(o0, c)"))),
+    (ATTENTIONS, altered(ATTENTION, TWICE)),
+    (ATTENTIONS, altered(ATTENTION, ("s = MatMul(q2, k2)", "q3 = Relu(q2)\n  s = MatMul(q3, k2)"))),
+    # layer normalization
+    (NORMS, altered(LAYER_NORM, ("f = Add(v, e)\n  r = Sqrt(f)", "f = Sqrt(v)\n  r = Add(f, e)"))),
+    (NORMS, altered(LAYER_NORM, ("f = Add(v, e)\n  r = Sqrt(f)", "f = Add(v, e)\n  z = Sqrt(f)\n  r = Sqrt(z)"))),
+    (NORMS, altered(LAYER_NORM, ("n = Div(d, r)", "n = Div(x, r)"))),
+    (NORMS, altered(LAYER_NORM, ("n = Div(d, r)", "n = Div(d, f)"))),
+    (NORMS, altered(LAYER_NORM, ("s = Mul(d, d)", "s = Mul(d, x)\n  "), ("v = ReduceMean", "z = Abs(s)\n  v = ReduceMean"), ("keepdims = 1>(s)", "keepdims = 1>(z)"))),
+    (NORMS, altered(LAYER_NORM, ("v = ReduceMean<axes = [2]", "v = ReduceMean<axes = [1]"))),
+    (NORMS, altered(LAYER_NORM, ("a = ReduceMean<axes = [2]", "a = ReduceMean<axes = [1]"))),
+    (NORMS, altered(LAYER_NORM, ("v = ReduceMean", "v = ReduceSum"), ("<axes = [2], keepdims = 1>(s)", "(s, ax)"), ("float e", "int64[1] ax = {2}, float e"))),
+    (NORMS, altered(LAYER_NORM, ("d = Sub(x, a)", "d = Add(x, a)"))),
+    (NORMS, altered(LAYER_NORM, ("g = Mul(n, w)\n  y = Add(g, b)", "g = Add(n, b)\n  y = Mul(g, x)"))),
+    (NORMS, altered(LAYER_NORM, ("a = ReduceMean<axes = [2]", "a = ReduceMax<axes = [2]"))),
+    # root mean square
+    (ROOTS, altered(RMS_NORM, ("r = Sqrt(f)", "r = Identity(f)"))),
+    (ROOTS, altered(RMS_NORM, ("f = Add(v, e)\n  r = Sqrt(f)", "f = Sqrt(v)\n  r = Add(f, e)"))),
+    (ROOTS, altered(RMS_NORM, ("s = Pow(x, two)", "s = Abs(x)"))),
+    (ROOTS, altered(RMS_NORM, ("ReduceMean<axes = [2]", "ReduceMean<axes = [1]"))),
+    (ROOTS, altered(RMS_NORM, ("n = Mul(x, i)", "n = Mul(s, i)"))),
+    # GELU
+    (GELUS, altered(GELU, ("float r = {1.41421356}", "float r = {1.5}"))),
+    (GELUS, altered(GELU, ("float h = {0.5}", "float h = {0.6}"))),
+    (GELUS, altered(GELU, ("float one = {1}", "float one = {0.9}"))),
+    (GELUS, altered(GELU, ("a = Div(x, r)", "a = Identity(x)"))),
+    (GELUS, altered(GELU, ("c = Add(b, one)", "c = Sub(b, one)"))),
+    (GELUS, altered(GELU, ("d = Mul(x, c)", "d = Add(x, c)"))),
+    (GELUS, altered(GELU, ("d = Mul(x, c)", "d = Mul(a, c)"))),
+    (GELUS, altered(FAST_GELU, ("float k = {0.044715}", "float k = {0.05}"))),
+    (GELUS, altered(FAST_GELU, ("float three = {3}", "float three = {2}"))),
+    (GELUS, altered(FAST_GELU, ("float r = {0.797884561}", "float r = {0.8}"))),
+    (GELUS, altered(FAST_GELU, ("c = Add(x, b)", "c = Sub(x, b)"))),
+    (GELUS, altered(FAST_GELU, ("y = Mul(i, f)", "y = Add(i, f)"))),
+    # hard swish
+    (SWISHES, altered(HARD_SWISH, ("float six = {6}", "float six = {5}"))),
+    (SWISHES, altered(HARD_SWISH, ("float three = {3}", "float three = {2}"))),
+    (SWISHES, altered(HARD_SWISH, ("c = Mul(x, b)", "c = Mul(a, b)"))),
+    # rotary
+    (TURNED, altered(ROTARY, ("l = Sub(ac, bs)", "l = Add(ac, bs)"))),
+    (TURNED, altered(ROTARY, ("r = Add(bc, as)", "r = Sub(bc, as)"))),
+    (TURNED, altered(ROTARY, ("Concat<axis = 3>(l, r)", "Concat<axis = 3>(r, l)"))),
+    (TURNED, altered(ROTARY, ("as = Mul(a, s)", "as = Mul(a, c)"))),
+]  # fmt: skip
+
+
+def test_there_are_fifty_near_misses() -> None:
+    assert len(NEARLY) >= 50
+    assert len({model_bytes(text) for _, text in NEARLY}) == len(NEARLY)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("forbidden", "text"), NEARLY)
+def test_near_misses_stay_out(forbidden: set[str], text: str) -> None:
+    assert not operators(text) & forbidden
