@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer
 READY := .venv/.ready
 READY_DEV := .venv/.ready-dev
 
-.PHONY: help demo serve test conformance models rules bench bench-foundation clean
+.PHONY: help demo serve test conformance models rules mine bench bench-foundation clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make conformance       hold the passes to the onnx package's own test models"
 	@echo "make models            fetch the real models of benchmarks/models.toml"
 	@echo "make rules             find the rules of rules/generated again (goes on where it was stopped)"
+	@echo "make mine EXPORTED=DIR recognize the parts of the models in DIR, and write rules/mined"
 	@echo "make bench             superopt against onnxruntime, its peers and merging by hand"
 	@echo "                       (EXPORTED=DIR adds networks exported there)"
 	@echo "make bench-foundation  optimize the fetched models and print the table"
@@ -65,18 +66,21 @@ conformance: $(READY)
 models: $(READY)
 	@$(BIN)/python benchmarks/fetch.py
 
-GENERATE := $(BIN)/superopt generate-rules --out rules/generated --workers $(WORKERS) --seconds 3
+GENERATE := $(BIN)/superopt generate-rules --out rules/generated --workers $(WORKERS)
 KNOWN := --known rules/generated/pointwise.rules
 
 rules: $(READY)
-	$(GENERATE) --recipe pointwise --candidates 40
-	$(GENERATE) --recipe reduce --candidates 40 $(KNOWN)
-	$(GENERATE) --recipe linear --candidates 24 $(KNOWN)
-	$(GENERATE) --recipe layout --candidates 20 $(KNOWN)
-	$(GENERATE) --recipe conv --candidates 16 $(KNOWN)
-	$(GENERATE) --recipe fused --candidates 24 $(KNOWN)
-	$(GENERATE) --recipe taso --candidates 24 $(foreach r,pointwise reduce linear layout conv fused,--known rules/generated/$(r).rules)
+	$(GENERATE) --recipe pointwise --seconds 3 --candidates 80
+	$(GENERATE) --recipe reduce --seconds 3 --candidates 40 $(KNOWN)
+	$(GENERATE) --recipe linear --seconds 12 --candidates 16 $(KNOWN)
+	$(GENERATE) --recipe layout --seconds 3 --candidates 20 $(KNOWN)
+	$(GENERATE) --recipe conv --seconds 12 --candidates 12 $(KNOWN)
+	$(GENERATE) --recipe fused --seconds 3 --candidates 24 $(KNOWN)
+	$(GENERATE) --recipe taso --seconds 6 --candidates 16 $(foreach r,pointwise reduce linear conv fused,--known rules/generated/$(r).rules)
 	$(BIN)/superopt rules reduce rules/generated
+
+mine: $(READY)
+	$(BIN)/superopt generate-rules --from $(EXPORTED) --out rules/mined --workers $(WORKERS)
 
 bench: models
 	@$(BIN)/python benchmarks/optimizer.py --save $(if $(EXPORTED),--models $(EXPORTED))

@@ -1,8 +1,8 @@
 """Write the pages that are made from the code (`python docs/generate.py`); with --check, only compare.
 
 A page that repeats what the code says is wrong sooner or later. The report's page is therefore printed from the
-report's own classes, and the options in the page of the command line from its parser; the rest of that page is written
-by hand. A test runs the comparison.
+report's own classes, the options in the page of the command line from its parser, and the counts in the page of rules
+from the headers of the rule files; the rest of those pages is written by hand. A test runs the comparison.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from superopt import report
 from superopt.cli.parser import build_parser
+from superopt.rewrite.ruleset import SHIPPED
 
 FOLDER = Path(__file__).parent
 SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", object: "any", type(None): "null"}
@@ -140,8 +141,46 @@ def cli_page() -> str:
     return page
 
 
+def generated_counts() -> dict[str, dict[str, str]]:
+    """What the headers of the generated rule files say, by recipe; how many rules there are by count."""
+    found: dict[str, dict[str, str]] = {}
+    for path in sorted((SHIPPED / "generated").glob("*.rules")):
+        head, *rules = re.split(r"^(?=rule )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        told = re.findall(r"^#   ([a-z, ]+): ([\d,]+)$", head, flags=re.MULTILINE)
+        macros = sum(" macro" in rule for rule in rules)
+        found[path.stem] = dict(told) | {"shipped": f"{len(rules):,}", "of them macros": f"{macros:,}"}
+    return found
+
+
+def counts_table() -> str:
+    """Recipes as columns, what became of everything as rows, with the sums."""
+    counts = generated_counts()
+    rows = list(dict.fromkeys(name for told in counts.values() for name in told))
+    rows.sort(key=lambda name: name in ("shipped", "of them macros"))
+    lines = [f"| | {' | '.join(counts)} | all |", "|---|" + "---:|" * (len(counts) + 1)]
+    for name in rows:
+        numbers = [told.get(name, "0") for told in counts.values()]
+        total = sum(int(n.replace(",", "")) for n in numbers)
+        lines.append(f"| {name} | {' | '.join(numbers)} | {total:,} |")
+    return "\n".join(lines)
+
+
+def rules_page() -> str:
+    """The page as it is, with the table between the marks printed anew."""
+    marks = r"(<!-- counts, printed by docs/generate.py -->\n).*?(<!-- end -->\n)"
+    text = (FOLDER / "rules.md").read_text()
+    page, count = re.subn(marks, lambda m: f"{m[1]}\n{counts_table()}\n\n{m[2]}", text, flags=re.DOTALL)
+    if count != 1:
+        raise ValueError("rules.md must have marks for the counts")
+    return page
+
+
 def pages() -> dict[Path, str]:
-    return {FOLDER / "report.md": report_page(), FOLDER / "cli.md": cli_page()}
+    return {
+        FOLDER / "report.md": report_page(),
+        FOLDER / "cli.md": cli_page(),
+        FOLDER / "rules.md": rules_page(),
+    }
 
 
 def main() -> int:

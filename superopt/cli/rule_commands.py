@@ -102,13 +102,13 @@ def _derive(arguments: argparse.Namespace, rules: list[Rule], registry: Registry
 
 
 def _reduce(rules: list[Rule], registry: Registry) -> int:
-    """Generated rules that the others do as well leave their files; what people wrote stays."""
+    """Generated rules that the others do as well, and idle ones, leave their files; what people wrote stays."""
     from superopt.generate.reduce import needless_rules
     from superopt.generate.writing import take_out
 
     kept = [not rule.origin.startswith("generated ") or rule.origin.endswith(" macro") for rule in rules]
     gone: defaultdict[str, set[str]] = defaultdict(set)
-    for k in needless_rules(rules, kept, registry):
+    for k in needless_rules(rules, kept, registry, idle=True):
         gone[rules[k].source].add(rules[k].name)
         print(f"{rules[k].source}: {rules[k].name}", flush=True)
     for source, names in gone.items():

@@ -31,7 +31,9 @@ def add_rule_commands(commands: Any) -> None:
     )  # fmt: skip
     derive.add_argument("--steps", type=int, default=3, metavar="N", help="rewrites, at most (default 3)")
     add_specs(derive)
-    reduce = _action(actions, "reduce", "take out of generated files what other rules of them do in one step")
+    reduce = _action(
+        actions, "reduce", "take out of generated files what other rules of them do in one step, and what saves nothing"
+    )
     reduce.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="files or folders that generate-rules wrote"
     )

@@ -21,7 +21,7 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules
 from superopt.rewrite.rule import Rule
 
-OPSET = 23
+OPSET = 24
 DRAWS = 3
 """Sizes tried for each number of axes."""
 MOST_GRAPHS = 400

@@ -64,7 +64,9 @@ def take_out(path: Path, names: Collection[str]) -> None:
     head, *blocks = re.split(r"^(?=rule )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     left = [block for block in blocks if block.split()[1] not in names]
     head = re.sub(r": [\d,]+ rules,", f": {len(left)} rules,", head, count=1)
-    head = head.rstrip("\n") + f"\n#   that other files do as well: {len(blocks) - len(left):,}\n\n"
+    head = (
+        head.rstrip("\n") + f"\n#   that other files do as well, or that save nothing: {len(blocks) - len(left):,}\n\n"
+    )
     staged = path.with_name(f".{path.name}.new")
     staged.write_text(head + "".join(left), encoding="utf-8")
     os.replace(staged, path)

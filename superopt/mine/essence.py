@@ -19,7 +19,7 @@ from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.rule import Call
 
 DRAWS = 8
-RANK_DRAWS = 60
+RANK_DRAWS = 300
 KINDS = {"exp": "exp", "tanh": "exp", "erf": "erf", "log": "log", "sin": "wave", "cos": "wave"}
 
 
@@ -46,31 +46,29 @@ class Essences:
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
         self._known: dict[tuple[str, str], Essence] = {}
-        self._drawn: dict[tuple[str, str], dict[int, frozenset[int]]] = {}
+        self._drawn: dict[tuple[str, str], list[dict[int, int]]] = {}
 
-    def ranks(self, call: Call) -> dict[str, frozenset[int]]:
-        """How many axes each operand by name may have, from what the operator's own tests draw."""
+    def ranks(self, call: Call) -> tuple[tuple[str, ...], frozenset[tuple[int, ...]]] | None:
+        """Operands that are inputs, by name, and how many axes they may have together, from what the operator's own
+        tests draw; None where nothing is known."""
         operator = self.registry.find(call.op, call.domain)
-        found: dict[str, frozenset[int]] = {}
-        if operator is None or operator.draw is None:
-            return found
-        seen = self._ranks(operator)
+        if operator is None or operator.draw is None or any(p.variadic for p in operator.parameters):
+            return None
+        places: list[tuple[str, int]] = []
         for k, operand in enumerate(call.operands):
-            allowed = seen.get(k, frozenset())
             inner = operand.operands if isinstance(operand, Call) and operand.op == "Concat" else (operand,)
-            found |= {name: allowed for name in inner if isinstance(name, str) and allowed}
-        return found
+            places += [(name, k) for name in inner if isinstance(name, str)]
+        seen = self._ranks(operator)
+        tuples = {tuple(ranks[k] for _, k in places) for ranks in seen if all(k in ranks for _, k in places)}
+        return (tuple(name for name, _ in places), frozenset(tuples)) if tuples else None
 
-    def _ranks(self, operator: Operator) -> dict[int, frozenset[int]]:
+    def _ranks(self, operator: Operator) -> list[dict[int, int]]:
+        """By operand, for each draw."""
         key = operator.name, operator.domain
         if key not in self._drawn:
             assert operator.draw is not None
-            ranks: dict[int, set[int]] = {}
-            for seed in range(RANK_DRAWS):
-                for k, shape in enumerate(operator.draw(np.random.default_rng(seed)).shapes):
-                    if shape is not None:
-                        ranks.setdefault(k, set()).add(len(shape))
-            self._drawn[key] = {k: frozenset(r) for k, r in ranks.items()}
+            draws = [operator.draw(np.random.default_rng(seed)).shapes for seed in range(RANK_DRAWS)]
+            self._drawn[key] = [{k: len(s) for k, s in enumerate(shapes) if s is not None} for shapes in draws]
         return self._drawn[key]
 
     def of(self, op: str, domain: str) -> Essence:

@@ -11,7 +11,7 @@ from typing import Any
 from superopt.generate.trial import NOT_A_RULE, Sizes
 from superopt.ir.lexer import Reader
 from superopt.mine.essence import Essences
-from superopt.mine.targets import Filler, Filling, Target
+from superopt.mine.targets import Filler, Filling, Ranks, Target
 from superopt.ops.element import Access
 from superopt.ops.evaluate import Unsupported, sized
 from superopt.ops.formula import Tensor
@@ -34,6 +34,7 @@ class Legality:
     _known: dict[tuple[object, ...], list[Mapping[str, Filling]]] = field(
         default_factory=dict[tuple[object, ...], "list[Mapping[str, Filling]]"]
     )
+    _told: dict[str, list[Ranks]] = field(default_factory=dict[str, "list[Ranks]"])
 
     def ways(self, filler: Filler) -> list[Mapping[str, Filling]]:
         part = filler.part
@@ -61,11 +62,14 @@ class Legality:
                 found.append(filling)
         return found
 
-    def _ranks(self, target: Target) -> Mapping[str, frozenset[int]]:
-        found: dict[str, frozenset[int]] = {}
-        for call in calls_of((Step(("y",), target.call),)):
-            found |= self.essences.ranks(call)
-        return found
+    def _ranks(self, target: Target) -> list[Ranks]:
+        if target.text not in self._told:
+            self._told[target.text] = self._found(target)
+        return self._told[target.text]
+
+    def _found(self, target: Target) -> list[Ranks]:
+        found = [self.essences.ranks(call) for call in calls_of((Step(("y",), target.call),))]
+        return [ranks for ranks in found if ranks is not None]
 
     def _results(self, step: Step, names: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor] | None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -18,6 +18,8 @@ from superopt.rewrite.expression import Expression, Literal, Name, names_in, par
 from superopt.rewrite.rule import Call, Number, Operand, Step, calls_of
 from superopt.rewrite.text import parse_rules
 
+Ranks: TypeAlias = "tuple[tuple[str, ...], frozenset[tuple[int, ...]]]"
+"""Places, and the numbers of axes that what stands there may have together."""
 Filling: TypeAlias = "str | Expression"
 """What stands in a place: an input by name, or an expression."""
 
@@ -99,29 +101,22 @@ class Filler:
     target: Target
     part: Lifted
 
-    def legal(self, ranks: Mapping[str, frozenset[int]]) -> Iterator[Mapping[str, Filling]]:
-        """Inputs, sizes and axes; `ranks` says how many axes the input in a place may have."""
+    def legal(self, ranks: Sequence[Ranks]) -> Iterator[Mapping[str, Filling]]:
+        """Inputs, sizes and axes; `ranks` says how many axes inputs in some places may have together."""
         target, part = self.target, self.part
         axes = [Literal(str(k)) for k in range(_rank(part))]
-        choices: list[tuple[str, Iterable[tuple[Filling, ...]]]] = [
-            ("$", self._placed("$", part.data, ranks)),
-            ("%", self._placed("%", part.weights, ranks)),
-            ("@", itertools.product(map(_expression, part.sizes), repeat=target.count("@"))),
-            ("&", itertools.product(axes, repeat=target.count("&"))),
-        ]
-        names = [name for kind, _ in choices for name in target.places[kind]]
-        for way in itertools.product(*(ways for _, ways in choices)):
-            yield dict(zip(names, itertools.chain.from_iterable(way), strict=True))
-
-    def _placed(
-        self, kind: str, inputs: Sequence[str], ranks: Mapping[str, frozenset[int]]
-    ) -> Iterator[tuple[str, ...]]:
-        places = self.target.places[kind]
-        for chosen in itertools.permutations(inputs):
-            if all(
-                self.part.ranks[x] in ranks.get(p, (self.part.ranks[x],)) for p, x in zip(places, chosen, strict=True)
-            ):
-                yield chosen
+        sizes = list(itertools.product(map(_expression, part.sizes), repeat=target.count("@")))
+        told = list(itertools.product(axes, repeat=target.count("&")))
+        names = [*target.places["$"], *target.places["%"]]
+        for values, weights in itertools.product(
+            itertools.permutations(part.data), itertools.permutations(part.weights)
+        ):
+            placed: dict[str, str] = dict(zip(names, (*values, *weights), strict=True))
+            if not all(tuple(part.ranks[placed[n]] for n in where) in allowed for where, allowed in ranks):
+                continue
+            for way in itertools.product(sizes, told):
+                further = dict(zip((*target.places["@"], *target.places["&"]), itertools.chain(*way), strict=True))
+                yield {**placed, **further}
 
     def numbers(self) -> list[Mapping[str, Filling]]:
         """Every number of the part that is a variable has to be used."""

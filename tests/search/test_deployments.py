@@ -211,3 +211,21 @@ def test_little_time_does_not_lose_what_is_obvious():
     assert found.speedup > 2
     same = searched(FakeStand(lambda d: 1.0, world=World(7, Weather(opening=1.5))), CUDA, NOTHING, seconds=8.0)
     assert same.best == CUDA
+
+
+def test_two_sittings_are_enough_to_keep_what_is_obvious():
+    """Their interval is so wide that it says nothing; the end decides."""
+
+    class Brief(FakeStand):
+        def race(
+            self, deployments: Sequence[Deployment], seconds: float, feeds: int, further: float = 0.0
+        ) -> Comparison:
+            found = super().race(deployments, seconds, feeds, further)
+            if further:
+                return found
+            wide = {"verdict": "not faster", "interval": Interval(low=0.2, high=13.0), "reason": "too little time"}
+            return found.model_copy(update={"pairs": tuple(p.model_copy(update=wide) for p in found.pairs)})
+
+    found = searched(Brief(lambda d: 0.5 if "enable_cuda_graph" in dict(d.provider_options) else 1.0), CUDA)
+    assert found.best.captures_cuda_graph
+    assert found.speedup == pytest.approx(2.0, rel=0.1)

@@ -1,0 +1,66 @@
+"""Proved rules that no search is better off with.
+
+A law among element functions that saves nothing, such as x + (y − z) = (x + y) − z, multiplies what a search has to look
+at; runtimes fuse such functions whatever their order. And a convolution whose filters depend on what they filter occurs
+in no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from superopt.generate.worth import HEAVY, HEAVY_COST
+from superopt.rewrite.rule import Call, Operand, Rule, Step, calls_of
+
+MOVES = frozenset(
+    (
+        "Transpose", "Reshape", "Concat", "Split", "Slice", "Squeeze", "Unsqueeze", "Expand", "Gather", "Pad", "Flatten",
+        "Tile", "DepthToSpace", "SpaceToDepth",
+    )
+)  # fmt: skip
+"""Operators that only move elements: laws about them bring together what can be merged."""
+
+
+def is_idle(rule: Rule) -> bool:
+    return _is_level(rule) or _filters_itself(rule)
+
+
+def _is_level(rule: Rule) -> bool:
+    """Both sides cost the same, and nothing multiplies matrices or moves elements."""
+    telling = any(_is_heavy(call) or call.op in MOVES for call in rule.calls)
+    return not telling and _cost(rule.left) == _cost(rule.right) and len(calls_of(rule.left)) > 1
+
+
+def _is_heavy(call: Call) -> bool:
+    return any(part in call.op for part in HEAVY)
+
+
+def _cost(steps: Iterable[Step]) -> int:
+    return sum(HEAVY_COST if _is_heavy(call) else 1 for call in calls_of(steps))
+
+
+def _filters_itself(rule: Rule) -> bool:
+    return any(_Dependence(rule).meets(side) for side in (rule.left, rule.right))
+
+
+class _Dependence:
+    """Which inputs each value of a side depends on."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.of = {given.name: frozenset([given.name]) for given in rule.given}
+        self.met = False
+
+    def meets(self, steps: Sequence[Step]) -> bool:
+        for step in steps:
+            found = self._operand(step.value)
+            self.of |= dict.fromkeys(step.targets, found)
+        return self.met
+
+    def _operand(self, operand: Operand) -> frozenset[str]:
+        if isinstance(operand, str):
+            return self.of.get(operand, frozenset())
+        if not isinstance(operand, Call):
+            return frozenset()
+        parts = [self._operand(o) for o in operand.operands]
+        self.met |= "Conv" in operand.op and len(parts) > 1 and bool(parts[0] & parts[1])
+        return frozenset[str]().union(*parts)

@@ -1,0 +1,76 @@
+# pyright: basic
+"""The result must not be slower than the original with its best session options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from superopt.cost.result import PairTiming
+from superopt.errors import CannotRun
+from superopt.report import Interval
+from superopt.runtime.deployment import Deployment
+from superopt.search.deployments import Deployed
+from superopt.search.rivals import WITH_OPTIONS, rivals
+
+pytestmark = pytest.mark.unit
+
+BASE = Deployment("cuda", 4)
+GRAPH = Deployment("cuda", 4, provider_options=(("enable_cuda_graph", "1"),))
+HERE = Path("model.onnx")
+
+
+class FakeTrial:
+    def __init__(self, verdict: str, speedup: float) -> None:
+        self.verdict, self.speedup = verdict, speedup
+        self.raced = []
+
+    def race_deployed(self, original, candidate, seconds):
+        self.raced.append((original[1], candidate[1]))
+        if self.verdict == "failed":
+            raise CannotRun("no")
+        interval = Interval(low=self.speedup - 0.05, high=self.speedup + 0.05)
+        return PairTiming(
+            name="candidate", verdict=self.verdict, reason="", speedup=self.speedup, interval=interval, sittings=5,
+            pairs=50,
+        )  # fmt: skip
+
+
+def against(trial: FakeTrial, ours: Deployed, theirs: Deployed | None):
+    return rivals(trial, ours, HERE, HERE, 1.0, lambda: theirs)
+
+
+def test_an_original_that_can_be_captured_beats_a_result_that_cannot():
+    trial = FakeTrial("slower", 0.8)
+    found = against(trial, Deployed(BASE, BASE), Deployed(GRAPH, BASE))
+    assert trial.raced == [(GRAPH, BASE)]
+    assert found.lost
+    assert found.text.startswith(WITH_OPTIONS)
+    assert "0.80×" in found.text
+
+
+def test_what_is_faster_with_options_stays():
+    found = against(FakeTrial("faster", 1.4), Deployed(GRAPH, BASE), Deployed(GRAPH, BASE))
+    assert not found.lost
+    assert "1.40× as fast" in found.text
+
+
+def test_where_no_option_helps_nothing_is_timed_again():
+    trial = FakeTrial("slower", 0.5)
+    assert not against(trial, Deployed(BASE, BASE), Deployed(BASE, BASE)).lost
+    assert trial.raced == []
+
+
+def test_on_a_cpu_the_original_gets_the_options_of_the_result():
+    base, best = Deployment("cpu", 4), Deployment("cpu", 1)
+    trial = FakeTrial("not faster", 1.0)
+    found = against(trial, Deployed(best, base), None)
+    assert trial.raced == [(best, best)]
+    assert not found.lost
+    assert found.theirs.best == best
+
+
+def test_what_cannot_be_timed_changes_nothing():
+    found = against(FakeTrial("failed", 1.0), Deployed(GRAPH, BASE), Deployed(GRAPH, BASE))
+    assert (found.lost, found.text) == (False, "")
