@@ -1,8 +1,8 @@
 """Proved rules that no search is better off with.
 
-A law among element functions that saves nothing, such as x + (y − z) = (x + y) − z, multiplies what a search has to look
-at; runtimes fuse such functions whatever their order. And a convolution whose filters depend on what they filter occurs
-in no model.
+A law among element functions that saves nothing, such as x + (y − z) = (x + y) − z, multiplies what a search looks at;
+runtimes fuse such functions whatever their order. And a convolution whose filters depend on what they filter occurs in
+no model.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from superopt.rewrite.rule import Call, Operand, Rule, Step, calls_of
 
 MOVES = frozenset(
     (
-        "Transpose", "Reshape", "Concat", "Split", "Slice", "Squeeze", "Unsqueeze", "Expand", "Gather", "Pad", "Flatten",
-        "Tile", "DepthToSpace", "SpaceToDepth",
+        "Transpose", "Reshape", "Concat", "Split", "Slice", "Squeeze", "Unsqueeze", "Expand", "Gather", "Pad",
+        "Flatten", "Tile", "DepthToSpace", "SpaceToDepth",
     )
 )  # fmt: skip
 """Operators that only move elements: laws about them bring together what can be merged."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,8 @@ from tests.generate.particular import coverage, particular
 pytestmark = pytest.mark.smt
 
 REGISTRY = specs.load()
-SHIPPED = {rule.name: rule for rule in load_rules(rule_files())}
+WRITTEN = Path(__file__).with_name("handwritten.rules")
+SHIPPED = {rule.name: rule for rule in load_rules([*rule_files(), WRITTEN])}
 
 
 def read(text: str) -> Rule:

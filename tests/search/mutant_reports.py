@@ -26,7 +26,7 @@ from superopt.search.trace import heard, mutants_used
 from tests.search.heads import CHANNELS, LEVELS, REGISTRY, WINDOW, model, small_book
 from tests.search.rewritten import Rewritten, rewrite
 
-SHIPPED = next(rule for rule in load_rules(rule_files()) if rule.name == "matmul-associate-right")
+SHIPPED = next(rule for rule in load_rules(rule_files()) if rule.name == "linear-matmul-matmul-to-matmul-matmul-4574")
 
 
 def proto() -> onnx.ModelProto:

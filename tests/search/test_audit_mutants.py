@@ -47,7 +47,7 @@ def test_an_honest_result_is_confirmed_and_its_mutants_proved_again(result: Rewr
         (MENDED, text(lambda _: "Conv(x, k)"), ": its text:1:1: expected `rule NAME`"),
         (MENDED, text(lambda _: ""), ": its text has 0 rules, expected one"),
         (MENDED, text(lambda told: f"{told}\n{format_rule(SHIPPED)}"), ": its text has 2 rules, expected one"),
-        (MENDED, text(lambda _: format_rule(SHIPPED)), ": its text is that of the rule matmul-associate-right"),
+        (MENDED, text(lambda _: format_rule(SHIPPED)), ": its text is that of the rule linear-matmul-matmul-to"),
         (MENDED, replaced("origin  partial tiles", "origin  hand"), ": is no mutant, its origin is 'hand'"),
         (MENDED, replaced("origin  partial tiles", "origin  partial magic"), "its origin is 'partial magic', "),
         (MENDED, replaced("origin  partial tiles", "origin  partial canvas"), ": is called after something else, "),

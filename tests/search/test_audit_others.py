@@ -78,7 +78,7 @@ def test_external_data_of_an_original_that_came_back(tmp_path: Path) -> None:
 
 def test_bodies_are_replayed_by_the_way_to_them(tmp_path: Path) -> None:
     """Both nodes have one name: the way leads over what they compute."""
-    result = rewrite(tmp_path, branches(), ["matmul-associate-right"] * 4)
+    result = rewrite(tmp_path, branches(), ["linear-matmul-matmul-to-matmul-matmul-4574"] * 4)
     assert sorted(region.where for region in result.told().trace) == [
         "p/else_branch/", "p/then_branch/", "q/else_branch/", "q/then_branch/",
     ]  # fmt: skip
@@ -122,7 +122,7 @@ def test_a_raised_opset_is_raised_again(tmp_path: Path) -> None:
 
 def test_rules_of_the_user_are_given_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("superopt.search.rulebook.rule_files", lambda files=(): list(files))  # none that ship
-    mine = replace(book().rules.patterns["matmul-associate-right"].rule, name="my-chain")
+    mine = replace(book().rules.patterns["linear-matmul-matmul-to-matmul-matmul-4574"].rule, name="my-chain")
     rules = tmp_path / "mine.rules"
     rules.write_text(format_rule(mine))
     result = rewrite(tmp_path, convolutions(), ["my-chain"], open_rulebook([rules]), rules=(rules,))

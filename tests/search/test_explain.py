@@ -67,8 +67,8 @@ def test_every_rule_that_could_begin_there_says_how_far_it_came(source: Path, as
 def test_a_match_may_begin_at_another_node(source: Path) -> None:
     """The second of two convolutions, the inner product of a chain, a node below a rule's root."""
     for asked, rule, results in (
-        ("conv2", "conv-merge-shared-input", "c1, c2"),
-        ("chain1", "matmul-associate-right", "m2"),
+        ("conv2", "conv-conv-conv-to-concat-conv-split-9960", "c1, c2"),
+        ("chain1", "linear-matmul-matmul-to-matmul-matmul-4574", "m2"),
         ("conv1", "conv-factor-input", "y"),
     ):
         found = attempt(explained(source, asked), rule)
@@ -82,8 +82,8 @@ def test_one_rule_in_detail(source: Path) -> None:
     assert found.detail[0] == "rule conv-factor-filters"
     assert "  y = Add(Conv(x, k, *a), Conv(z, k, *a))" in found.detail
     assert "does not match, 6 nodes and inputs fitted: k stands for two different values" in found.detail
-    matched = explained(source, "chain2:matmul-associate-right").detail[-1]
-    assert matched.startswith("matches at m2: x = z, u = w1, v = w2, ")
+    matched = explained(source, "chain2:linear-matmul-matmul-to-matmul-matmul-4574").detail[-1]
+    assert matched.startswith("matches at m2: x = z, y = w1, z = w2, ")
     elsewhere = explained(source, "chain2:conv-factor-filters").attempts[0]
     assert (elsewhere.outcome, elsewhere.reason) == ("no match", "its pattern has no MatMul")
 

@@ -25,14 +25,15 @@ from superopt.search.hunted import Budget
 from superopt.search.learning import spearman
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.parallel import Task, explore_all
-from superopt.search.rulebook import open_rulebook
 from superopt.search.variants import ALL, TIDIED, variants
 from superopt.search.workshop import Workshop
 from tests.search.clocks import Counting
+from tests.search.written import written_book
 
 pytestmark = pytest.mark.ort
 
-BOOK = open_rulebook()
+BOOK = written_book()
+"""The search itself is tested with rules that people wrote, whatever else ships."""
 WIDTH = 32
 
 

@@ -155,7 +155,7 @@ def test_a_whole_run_tells_of_its_mutants_and_is_confirmed(tmp_path: Path, monke
     for share in ("PARTIAL", "MEASURE"):
         monkeypatch.setattr(f"superopt.search.hunting.{share}", 1000.0)
     monkeypatch.setattr("superopt.search.hunting.calibrate", lambda *_: DEVICE)
-    monkeypatch.setattr("superopt.search.hunting.RegionTimer", lambda *_: Counting())
+    monkeypatch.setattr("superopt.search.hunting.RegionTimer", lambda *_, **__: Counting())
     monkeypatch.setattr("superopt.search.optimize._Run._accepts", lambda *_: True)
     for module in ("optimize", "audit"):
         monkeypatch.setattr(f"superopt.search.{module}.open_rulebook", lambda *_: small_book())
