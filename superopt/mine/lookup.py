@@ -50,13 +50,10 @@ class Lookup:
         self.registry, self.essences = registry, Essences(registry)
         self.legality = Legality(registry, self.essences)
         self._told: dict[str, Essence] = {}
-        self.last: list[Hit] = []
-        """What the last part was found to be."""
 
     def hits(self, part: Lifted, operators: Iterable[tuple[str, str]]) -> Iterator[Hit]:
         """Calls that give the same numbers as a part of these operators. Where a call does not for all sizes, perhaps
         it does where sizes are equal that are so in the model."""
-        self.last = []
         essence = self._essence(operators)
         rest = [t for t in targets() if fits(t, part) and essence.can_be(self._of(t))]
         for narrower in itertools.chain([part], narrowed(part)):
@@ -67,7 +64,6 @@ class Lookup:
                 continue
             held = Held(narrower, self.registry)
             found = {hit.target.text: hit for hit in held.hits(rest, legal)}
-            self.last += found.values()
             yield from found.values()
             rest = [t for t in rest if t.text not in found]
 

@@ -103,11 +103,12 @@ class Miner:
                 self._seen.add(part.text)
                 self.counts.parts += 1
                 for hit in lookup.hits(part, operators):
-                    # With variables for its numbers a part says more than with the numbers it has.
+                    # One call of an operator is enough, and with variables for its numbers a part says more than with
+                    # the numbers it has.
                     if hit.target.operator not in found:
+                        found.add(hit.target.operator)
                         self.counts.hits += 1
                         yield hit
-                found |= {hit.target.operator for hit in lookup.last}
 
     def _proved(self, hits: Iterable[Hit], origin: str) -> Iterator[Mined]:
         rules: dict[str, Rule] = {}
