@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from superopt.generate.idle import is_idle
+from superopt.generate.infinite import makes_nan
 from superopt.generate.known import Known
 from superopt.generate.writing import Finding
 from superopt.ops.registry import Registry
@@ -27,13 +28,15 @@ def is_found(rule: Rule, registry: Registry) -> bool:
 def needless_rules(
     rules: Sequence[Rule], kept: Sequence[bool], registry: Registry, *, idle: bool = False
 ) -> Iterator[int]:
-    """Numbers of the rules that the others do as well, of those that are never found, and of `idle` ones if asked.
+    """Numbers of the rules that the others do as well, of those that are never found, and of `idle` ones and those
+    that make a NaN of an infinite number, if asked.
 
     A scene finds a law as narrow as its inputs are, a later one may find it wider. The first found are asked about
     first, so of two that say the same the later one stays. Those `kept` stay: macros, where others lead too, uphill.
     """
     book = Known(registry, rules)
     for k, rule in enumerate(rules):
-        if not kept[k] and ((idle and is_idle(rule)) or book.leads(rule, without=k) or not is_found(rule, registry)):
+        unfit = idle and (is_idle(rule) or makes_nan(rule, registry))
+        if not kept[k] and (unfit or book.leads(rule, without=k) or not is_found(rule, registry)):
             book.remove(k)
             yield k

@@ -103,18 +103,18 @@ class Instance:
 
 
 def instances(
-    rule: Rule, registry: Registry, *, wanted: int, seed: int = 0, poisoned: str | None = None
+    rule: Rule, registry: Registry, *, wanted: int, seed: int = 0, poisoned: str | None = None, poison: float = np.nan
 ) -> Iterator[Instance]:
     """Instances for each number of axes of the rule's blocks, `wanted` of each where that many are found.
 
-    `poisoned` names an input that gets a NaN in one place.
+    `poisoned` names an input that gets a NaN, or another `poison`, in one place.
     """
     for ranks in block_ranks(rule):
         found, reasons = 0, set[str]()
         for attempt in range(wanted * TRIES_FOR_EACH):
             seeds = [seed, attempt, *ranks.values()]
             try:
-                yield _instance(rule, registry, ranks, seeds, poisoned)
+                yield _instance(rule, registry, ranks, seeds, poisoned, poison=poison)
             except (Skip, Impossible, Unsupported, Illegal, NotCovered) as error:
                 reasons.add(str(error) if isinstance(error, Illegal) else "")
                 hopeless = not found and attempt + 1 == TRIES_OF_ONE_KIND and len(reasons) == 1
@@ -140,8 +140,9 @@ def _why_not(rule: Rule, registry: Registry, ranks: Mapping[str, int]) -> str | 
 
 
 def _instance(
-    rule: Rule, registry: Registry, ranks: Mapping[str, int], seeds: list[int], poisoned: str | None, scale: float = 1.0
-) -> Instance:
+    rule: Rule, registry: Registry, ranks: Mapping[str, int], seeds: list[int], poisoned: str | None,
+    scale: float = 1.0, poison: float = np.nan,
+) -> Instance:  # fmt: skip
     rng = np.random.default_rng(seeds)
     numbers = Numbers(rng, {}, {})
     values = numbers.values
@@ -166,7 +167,7 @@ def _instance(
     if poisoned is not None:
         if not values[poisoned].size:
             raise Skip
-        values[poisoned].flat[int(rng.integers(values[poisoned].size))] = np.nan
+        values[poisoned].flat[int(rng.integers(values[poisoned].size))] = poison
     left = program.run(rule.left)
     program.refuse_unused_conditions()
-    return Instance(program, numbers, left, lambda by: _instance(rule, registry, ranks, seeds, poisoned, by))
+    return Instance(program, numbers, left, lambda by: _instance(rule, registry, ranks, seeds, poisoned, by, poison))

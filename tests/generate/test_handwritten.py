@@ -8,6 +8,7 @@ import pytest
 
 import specs
 from superopt.generate.idle import is_idle
+from superopt.generate.infinite import makes_nan
 from superopt.generate.known import Known
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import SHIPPED, load_rules, rule_files, state
@@ -59,3 +60,17 @@ def one(text: str) -> Rule:
 )
 def test_idle_laws(text: str, idle: bool) -> None:
     assert is_idle(one(text)) == idle
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        ("x: [n]\n  u = Relu(x)\n  =>\n  u = LeakyRelu(x, alpha=0)", True),
+        ("x: [n]\n  u = Sub(Tanh(x), Tanh(x))\n  =>\n  u = Sub(x, x)", True),
+        ("x: [n]\n  u = Max(x, 0)\n  =>\n  u = Relu(x)", False),
+        ("x: [n]\n  u = Sub(x, x)\n  =>\n  u = Sub(Tanh(x), Tanh(x))", False),
+    ],
+)
+def test_laws_that_make_no_number_of_an_infinite_one(text: str, bad: bool) -> None:
+    assert makes_nan(one(text), REGISTRY) == bad

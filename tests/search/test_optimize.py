@@ -170,7 +170,7 @@ def test_a_small_gain_may_take_three_budgets(monkeypatch: pytest.MonkeyPatch, so
 
     monkeypatch.setattr(trial.Trial, "race", race)
     optimized(source, budget=0.5)
-    assert given == [(0.5, 1.0, 0.0)]  # tidied only: no region says what is saved
+    assert [time[:2] for time in given] == [(0.5, 1.0)]
 
 
 @pytest.mark.parametrize(
