@@ -123,7 +123,7 @@ class Writer:
         lost = inputs is not names and len(names) > len(own.tensors)
         if lost or "" in inputs[:least] or not least <= len(inputs) <= most:
             raise NotWritable(f"the operands of {operator.kind} at opset {self.opset}")
-        told = {name: value for name, value in attributes.items() if not isinstance(value, list) or value}
+        told: dict[str, Any] = {name: value for name, value in attributes.items() if value != []}
         self.nodes.append(helper.make_node(operator.name, inputs, outputs, domain=operator.domain, **told))
         self.domains.add(operator.domain)
         for tensor, name in zip(results, outputs, strict=True):
