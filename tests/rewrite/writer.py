@@ -123,7 +123,7 @@ class Writer:
         lost = inputs is not names and len(names) > len(own.tensors)
         if lost or "" in inputs[:least] or not least <= len(inputs) <= most:
             raise NotWritable(f"the operands of {operator.kind} at opset {self.opset}")
-        told: dict[str, Any] = {name: value for name, value in attributes.items() if value != []}
+        told: dict[str, Any] = {name: value for name, value in attributes.items() if _is_told(value)}
         self.nodes.append(helper.make_node(operator.name, inputs, outputs, domain=operator.domain, **told))
         self.domains.add(operator.domain)
         for tensor, name in zip(results, outputs, strict=True):
@@ -157,6 +157,11 @@ class Writer:
         if target and all(shape) and self.chance(self.spelling.reshape_targets):
             target[int(self.rng.integers(len(target)))] = -1
         return target
+
+
+def _is_told(value: Any) -> bool:
+    """A list without entries has no type that could be written."""
+    return not isinstance(value, list) or bool(value)
 
 
 def _placed(own: Operator, names: list[str], attributes: Mapping[str, Any], statics: Mapping[str, str]) -> list[str]:
