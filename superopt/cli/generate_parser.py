@@ -45,8 +45,9 @@ def add_generate_command(commands: Any) -> None:
         "--seconds", type=float, default=20.0, metavar="S", help="CPU seconds for each proof (default 20)"
     )
     parser.add_argument(
-        "--candidates", type=_positive, default=250, metavar="N",
-        help="most that the prover is asked about for one scene, the smallest first (default 250)",
+        "--candidates", type=_count, default=250, metavar="N",
+        help="most that the prover is asked about for one scene, the smallest first; 0: only enumerate and count "
+        "(default 250)",
     )  # fmt: skip
     parser.add_argument(
         "--known", type=Path, action="append", default=[], metavar="PATH",
@@ -71,6 +72,10 @@ def add_generate_command(commands: Any) -> None:
     )
     parser.add_argument("--address", metavar="HOST:PORT", help="of the Ray cluster (default: the one that runs here)")
     add_specs(parser)
+
+
+def _count(text: str) -> int:
+    return 0 if text == "0" else _positive(text)
 
 
 def _positive(text: str) -> int:

@@ -69,14 +69,20 @@ def product(node: Node, op: str, measures: Measures) -> Amounts:
 
 
 def einsum(node: Node, op: str, measures: Measures) -> Amounts:
+    """A product, and what lays its operands out for it."""
     equation = str(node.attribute("equation", "")).replace(" ", "")
     sizes: dict[str, int] = {}
     for labels, value in zip(equation.split("->")[0].split(","), node.inputs, strict=False):
         for label, size in zip(reversed(labels), reversed(measures.shape(value)), strict=False):
             sizes[label] = max(size, sizes.get(label, 1))
+    right = operand(node, 1)
+    style = "weights" if right is not None and is_weight(right) else "data"
+    touched = moved(node, measures)
     return (
-        (Column("product", "operation", "data"), 2.0 * math.prod(sizes.values())),
-        (Column("product", "byte", "data"), moved(node, measures)),
+        (Column("product", "operation", typed(node, style)), 2.0 * math.prod(sizes.values())),
+        (Column("product", "byte", style), touched),
+        (Column("movement", "byte", typed(node, op)), touched),
+        (Column("launch", "run", op), 1.0),
     )
 
 
@@ -90,8 +96,9 @@ def attention(node: Node, op: str, measures: Measures) -> Amounts:
     operations = 4.0 * measures.elements(result) * length
     projection = 2.0 * math.prod(query) * second[-1] if projects and second else 0.0
     return (
-        (Column("attention", "operation", op), operations),
-        (Column("product", "operation", "weights"), projection),
+        (Column("attention", "operation", typed(node, op)), operations),
+        (Column("product", "operation", typed(node, "weights")), projection),
+        (Column("launch", "run", "product"), float(projects)),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from superopt.cost.workloads import data, node, number, weights, whole, workload, yardstick_workload
 from superopt.ir.graph import Attribute, Graph, Value
+from superopt.ir.types import DType
 
 _RUNTIME = "com.microsoft"
 _LARGE, _SMALL = (1, 64, 56, 56), (16, 256)
@@ -32,6 +33,10 @@ _BINARY = ("Add", "Mul", "Sub", "Div", "Max", "Pow")
 _PRODUCTS = (
     (128, 256, 256), (1, 1024, 1024), (16, 256, 256), (128, 64, 64), (1, 256, 64), (64, 768, 768), (512, 32, 128),
 )  # fmt: skip
+_LARGE_PRODUCTS = ((128, 768, 3072), (1024, 1024, 1024), (2048, 768, 3072))
+_LARGE_CONVOLUTIONS = ((256, 256, 1, 3, 28), (256, 1024, 1, 1, 28))
+# batch, positions, width
+_SEQUENCES = ((1, 128, 768), (16, 128, 768))
 _BATCHED = ((12, 128, 64, 128), (8, 64, 64, 16), (4, 256, 32, 256))
 # channels, filters, groups, kernel, height and width
 _CONVOLUTIONS = (
@@ -50,9 +55,12 @@ _TRANSPOSES = (
 )
 
 
-def samples() -> Iterator[Graph]:
+def samples(target: str = "cpu") -> Iterator[Graph]:
     """The first is what the others are timed against."""
     yield yardstick_workload()
+    if target == "cuda":
+        for dtype in (DType.FLOAT32, DType.FLOAT16):
+            yield from _for_large_devices(dtype)
     yield _launches()
     yield from _products()
     yield from (_convolution(*sizes) for sizes in _CONVOLUTIONS)
@@ -72,6 +80,28 @@ def samples() -> Iterator[Graph]:
     yield from _reductions()
     yield from _of_the_runtime()
     yield _recurrence()
+
+
+def _for_large_devices(dtype: DType) -> Iterator[Graph]:
+    """What a GPU is bought for, in the types that have kernels of their own."""
+    for rows, inner, columns in _LARGE_PRODUCTS:
+        operands = data(0, (rows, inner), dtype), weights(inner, columns, dtype=dtype)
+        yield _one("MatMul", operands, (rows, columns))
+    for batch, rows, inner, columns in _BATCHED[:1]:
+        operands = data(0, (1, batch, rows, inner), dtype), data(1, (1, batch, inner, columns), dtype)
+        yield _one("MatMul", operands, (1, batch, rows, columns))
+    yield from (_convolution(*sizes, dtype=dtype) for sizes in _LARGE_CONVOLUTIONS)
+    for batch, rows, width in _SEQUENCES:
+        shape, heads = (batch, rows, width), width // 64
+        x, y, z = (data(k, shape, dtype) for k in range(3))
+        yield _one("MultiHeadAttention", (x, y, z), shape, domain=_RUNTIME, attributes={"num_heads": heads})
+        packed = x, weights(width, 3 * width, dtype=dtype), weights(3 * width, dtype=dtype)
+        yield _one("Attention", packed, shape, domain=_RUNTIME, attributes={"num_heads": heads})
+        row = weights(width, dtype=dtype)
+        yield _one("LayerNormalization", (x, row, row), shape, attributes={"axis": -1})
+        yield _one("SkipLayerNormalization", (x, y, row, row, row), shape, domain=_RUNTIME)
+        yield _one("BiasGelu", (x, row), shape, domain=_RUNTIME)
+        yield _one("BiasAdd", (x, row, y), shape, domain=_RUNTIME)
 
 
 def _one(
@@ -102,10 +132,18 @@ def _products() -> Iterator[Graph]:
 
 
 def _convolution(
-    channels: int, filters: int, groups: int, kernel: int, size: int, *, stride: int = 1, images: int = 1
+    channels: int,
+    filters: int,
+    groups: int,
+    kernel: int,
+    size: int,
+    *,
+    stride: int = 1,
+    images: int = 1,
+    dtype: DType = DType.FLOAT32,
 ) -> Graph:
-    x = data(0, (images, channels, size, size))
-    operands = x, weights(filters, channels // groups, kernel, kernel), weights(filters)
+    x = data(0, (images, channels, size, size), dtype)
+    operands = x, weights(filters, channels // groups, kernel, kernel, dtype=dtype), weights(filters, dtype=dtype)
     attributes: dict[str, Attribute] = {
         "group": groups, "pads": (kernel // 2,) * 4, "kernel_shape": (kernel,) * 2, "strides": (stride,) * 2,
     }  # fmt: skip

@@ -31,9 +31,11 @@ class RegionTimer:
         seed: int = 0,
         clock: Clock = time.perf_counter,
         turn: Turn = ALONE,
+        otherwise: RegionTimer | None = None,
     ) -> None:
-        """One race is one `turn` on the device; the seconds given run from its beginning."""
-        self.deployment, self.turn = deployment, turn
+        """One race is one `turn` on the device; the seconds given run from its beginning. Where the first of a race
+        does not run in this deployment, `otherwise` times all of them."""
+        self.deployment, self.turn, self.otherwise = deployment, turn, otherwise
         self._cache, self._seed, self._clock = cache, seed, clock
         self._known: dict[str, RegionTime] = {}
 
@@ -53,6 +55,8 @@ class RegionTimer:
         if missing:
             self._measure(subjects, missing, seconds, finish, hurried)
         found = [self._known.get(s.key, RegionTime(None, NO_TIME_LEFT)) for s in subjects]
+        if self.otherwise is not None and found and found[0].seconds is None and found[0].reason != NO_TIME_LEFT:
+            return self.otherwise.time(subjects, seconds, tell, finish=finish, hurried=hurried)
         for i, result in enumerate(found):
             if result.seconds is None and tell is not None:
                 tell(i, result.reason)

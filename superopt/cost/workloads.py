@@ -9,7 +9,7 @@ import numpy as np
 
 from superopt.ir.graph import Attribute, Constant, Graph, Node, Parameter, Value, make_node, make_parameter
 from superopt.ir.onnx import Model, parse
-from superopt.ir.tensor import ArrayTensor
+from superopt.ir.tensor import ArrayTensor, numpy_dtype
 from superopt.ir.types import DType, TensorType
 from superopt.runtime.probe import relu_model
 
@@ -36,14 +36,14 @@ def yardstick_workload() -> Graph:
     return workload([x], node("MatMul", [x, weights(k, n)], (m, n)))
 
 
-def data(position: int, shape: tuple[int, ...]) -> Value:
-    return Value(make_parameter(position, TensorType(DType.FLOAT32, shape)))
+def data(position: int, shape: tuple[int, ...], dtype: DType = DType.FLOAT32) -> Value:
+    return Value(make_parameter(position, TensorType(dtype, shape)))
 
 
-def weights(*shape: int) -> Value:
+def weights(*shape: int, dtype: DType = DType.FLOAT32) -> Value:
     """Random numbers, small enough to stay so through many layers."""
     drawn = np.random.default_rng(len(shape)).standard_normal(shape, np.float32)
-    return Value(Constant(ArrayTensor(drawn / np.float32(max(1, shape[0]) ** 0.5))))
+    return Value(Constant(ArrayTensor((drawn / np.float32(max(1, shape[0]) ** 0.5)).astype(numpy_dtype(dtype)))))
 
 
 def number(value: float) -> Value:
@@ -61,8 +61,9 @@ def node(
     domain: str = "",
     attributes: Mapping[str, Attribute] | None = None,
 ) -> Node:
-    """A node whose results are float32 of the given shapes."""
-    types = [TensorType(DType.FLOAT32, shape) for shape in shapes]
+    """A node whose results have the first operand's element type and the given shapes."""
+    first = inputs[0].tensor_type if inputs and inputs[0] is not None else None
+    types = [TensorType(first.dtype if first is not None else DType.FLOAT32, shape) for shape in shapes]
     return make_node(op, inputs, attributes or {}, types, domain=domain)
 
 

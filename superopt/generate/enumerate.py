@@ -28,6 +28,8 @@ MEMORY = 2 << 30
 CHAIN = 4
 """Levels beyond the last in which only operators with one operand are added, where there is a target."""
 MOST_IN_CHAINS = 200_000
+PAIR_BYTES = 4096
+"""Memory for each graph of the last level that meets another: as itself, as half of a pair and in its order."""
 NO_VALUE = np.uint64(0)
 """The fingerprint of what divides by zero."""
 ELEMENTS = 1 << 21
@@ -60,6 +62,8 @@ class Progress:
     covered: float = 0.0
     """Graphs that these stand for: every spelling of every operand."""
     candidates: int = 0
+    beyond: int = 0
+    """Graphs that met another, but were too many to keep: the largest."""
     started: float = field(default_factory=time.monotonic)
 
 
@@ -211,14 +215,44 @@ class Enumeration:
             covered += float(np.prod([spellings[c] for c in columns], axis=0).sum()) if columns else 1.0
         self.level_counts.append(covered)
         self.progress.covered += covered
-        met = pieces.meeting(known)
-        graphs: list[Found] = []
-        for work, keys in zip(works, pieces, strict=True):
-            wanted = among(keys, met) & (keys != NO_VALUE)
-            if wanted.any():
-                graphs += self._decode(work, wanted)
+        graphs = self._smallest(works, pieces, pieces.meeting(known))
         pieces.close()
         yield from self._confirmed(graphs)
+
+    def _smallest(self, works: list[Work], pieces: Keys, met: Array) -> list[Found]:
+        """The graphs that met another: those with the fewest operators, written out, as many as fit into the memory.
+
+        The prover looks at the smallest first and at some thousands of them.
+        """
+        room = max(1, self.memory // PAIR_BYTES)
+        written = np.asarray(self.table.written, np.int64)
+        sizes = [
+            self._written(work, self._wanted(keys, met), written) for work, keys in zip(works, pieces, strict=True)
+        ]
+        counts = np.bincount(np.concatenate(sizes)) if sizes else np.zeros(1, np.int64)
+        within = int(np.searchsorted(np.cumsum(counts), room, side="right"))  # sizes under this all have room
+        most = max(within - 1, int(np.flatnonzero(counts)[0]) if counts.any() else 0)
+        graphs: list[Found] = []
+        for work, keys, size in zip(works, pieces, sizes, strict=True):
+            if len(graphs) < room and (size <= most).any():
+                wanted = self._wanted(keys, met)
+                wanted[wanted] = size <= most
+                graphs += self._decode(work, wanted)
+        del graphs[room:]
+        self.progress.beyond = int(counts.sum()) - len(graphs)
+        return graphs
+
+    @staticmethod
+    def _wanted(keys: Array, met: Array) -> Array:
+        return among(keys, met) & (keys != NO_VALUE)
+
+    def _written(self, work: Work, wanted: Array, written: Array) -> Array:
+        """Operators, written out, of the wanted graphs of a portion."""
+        found = np.ones(np.count_nonzero(wanted), np.int64)
+        if len(found):
+            for column in operands(self.table, self.stage, work):
+                found += written[column[wanted]]
+        return found.astype(np.uint8)
 
     def _confirmed(self, graphs: list[Found]) -> Iterator[Pair]:
         """Those that are equal in every world."""

@@ -123,6 +123,7 @@ class _Scene:
             notices,
         )
         self.stage = Stage(scene, registry, settings.seed)
+        self.beyond = 0
 
     def enumerated(self, spread: Spread) -> list[Pair]:
         started = time.monotonic()
@@ -134,6 +135,7 @@ class _Scene:
         self.counts.graphs, self.counts.covered = progress.graphs, progress.covered
         self.counts.covered_several = side_by_side(enumeration.level_counts, self.stage.scene.max_ops)
         self.counts.values, self.counts.equal = progress.values, progress.candidates
+        self.beyond = progress.beyond
         self.counts.enumerating = time.monotonic() - started
         found = pairs + list(joined(pairs, self.stage.scene))
         running = [pair for pair in found if runs(pair, self.stage.scene)]
@@ -161,8 +163,8 @@ class _Scene:
                 pruner.offer(failed)
             self.counts.proving = time.monotonic() - started
             self.notices.proving(self.counts)
-        self.counts.left = len(offers)
-        self.counts.stopped = self.counts.stopped or bool(offers)
+        self.counts.left = len(offers) + self.beyond
+        self.counts.stopped = self.counts.stopped or bool(self.counts.left)
         self.counts.proving = time.monotonic() - started
 
     def _next(self, pruner: Pruner, offers: Offers) -> list[Pair]:

@@ -37,6 +37,8 @@ class Table:
         """Fingerprints in the first world."""
         self.efforts: list[int] = []
         """How many elements its term computes on the way, in the first world."""
+        self.written: list[int] = []
+        """How many operators its term has, written out."""
         self.spellings: list[float] = []
         """How many graphs are known to compute the value."""
         self.signatures: list[Signature] = []
@@ -115,6 +117,7 @@ class Table:
             self._numbers[term] = number
             self.sizes.append(len(used))
             self.efforts.append(elements + self.effort_of(term) if isinstance(term, Node) else 0)
+            self.written.append(self._written(term))
             self.signature_of.append(signature)
             self.columns.append(start + k)
             self.keys[keys[k]] = number
@@ -130,6 +133,9 @@ class Table:
     def effort_of(self, term: Node) -> int:
         """Elements that a term's operands compute."""
         return sum(self.efforts[self._numbers[o]] for o in term.operands)
+
+    def _written(self, term: Term) -> int:
+        return 0 if isinstance(term, str) else 1 + sum(self.written[self._numbers[o]] for o in term.operands)
 
     def _width(self, signature: int) -> int:
         return sum(piece.p.shape[-1] for piece in self._stores[(signature, 0)])

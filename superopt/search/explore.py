@@ -13,8 +13,10 @@ queue short:
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from superopt.ir.graph import Node, Value
 from superopt.rewrite.likeness import Likeness
@@ -44,6 +46,12 @@ class Candidate:
     fresh: frozenset[Node] = frozenset()
     """Nodes that the last steps made without paying; empty when the last step paid."""
     climb: int = 0
+
+    @cached_property
+    def makeup(self) -> frozenset[tuple[str, int]]:
+        """Its operators and how many there are of each: what candidates that cost about the same have in common,
+        whichever rules led there."""
+        return frozenset(Counter(f"{node.domain}::{node.op}" for node in self.piece.members).items())
 
 
 @dataclass(frozen=True)
@@ -96,12 +104,12 @@ class _Search:
         return Explored((first, *self.kept), self.count + 1, exhausted)
 
     def _trim(self) -> None:
-        """The cheapest are kept, one for each set of rules before a second: of variations on one theme the clock tells
-        little, and one rule that does not pay would spoil all of them."""
+        """The cheapest are kept, one for each make-up before a second: of variations on one theme the clock tells
+        little, and one operator that is priced wrong would spoil all of them."""
         self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
-        themes: dict[frozenset[str], Candidate] = {}
+        themes: dict[frozenset[tuple[str, int]], Candidate] = {}
         for candidate in self.kept:
-            themes.setdefault(frozenset(step.rule.name for step in candidate.steps), candidate)
+            themes.setdefault(candidate.makeup, candidate)
         firsts = set(map(id, themes.values()))
         others = (candidate for candidate in self.kept if id(candidate) not in firsts)
         self.kept = [*themes.values(), *others][: self.limits.keep]

@@ -114,7 +114,7 @@ class Hunter:
             self.judge.time(look)
         self.scales.learner.refit()
         for key, look in looks.items():
-            self.judge.time(look, MEASURED // 2)
+            self.judge.time(look, MEASURED)
             self._decide(key, look)
 
     def _price(self, regions: Sequence[Region]) -> float:

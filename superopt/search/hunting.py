@@ -9,7 +9,7 @@ from typing import Self
 
 from superopt.cost.cache import CostCache
 from superopt.cost.calibration import calibrate
-from superopt.cost.coefficients import PRIORS, Coefficients
+from superopt.cost.coefficients import Coefficients, priors
 from superopt.cost.memory import peak_resident_bytes
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
@@ -55,7 +55,6 @@ class Ground:
         self.trial, self.options, self.tell, self.ending = trial, options, tell, ending
         self._stack = ExitStack()
         self._cache = None if options.costs is None else self._stack.enter_context(CostCache(options.costs))
-        self._timer = RegionTimer(trial.deployment, self._cache, options.seed, turn=trial.turn)
 
     def __enter__(self) -> Self:
         return self
@@ -84,6 +83,15 @@ class Ground:
         return Hunting(found, correlation, peak=peak_resident_bytes(), notes=tuple(found.notes))
 
     @cached_property
+    def _timer(self) -> RegionTimer:
+        """Of what cannot be captured in a CUDA graph, all is timed without."""
+        trial, seed = self.trial, self.options.seed
+        plain = RegionTimer(trial.deployment, self._cache, seed, turn=trial.turn)
+        if trial.timed == trial.deployment:
+            return plain
+        return RegionTimer(trial.timed, self._cache, seed, turn=trial.turn, otherwise=plain)
+
+    @cached_property
     def _coefficients(self) -> Coefficients:
         """From the cost file given, or else from the user's own; where neither works, what is true of most devices."""
         self.tell("calibrating", "")
@@ -91,9 +99,9 @@ class Ground:
             return calibrate(self._timer, CALIBRATION)
         try:
             with CostCache() as own:
-                return calibrate(RegionTimer(self.trial.deployment, own, turn=self.trial.turn), CALIBRATION)
+                return calibrate(RegionTimer(self.trial.timed, own, turn=self.trial.turn), CALIBRATION)
         except SuperoptError:
-            return PRIORS
+            return priors(self.trial.deployment.target)
 
 
 def _growth(workshop: Workshop, options: Options) -> int:

@@ -19,7 +19,7 @@ from superopt.search.scales import Scales
 from superopt.search.stages import Tell
 
 MEASURED = 6
-"""Candidates of a region that are timed, at most, in a first look; half as many in a second."""
+"""Candidates of a region that are timed, at most, in a first look, and in a second after what the first taught."""
 PROMISING = 1.02
 """Predicted cost, over the region's own, up to which a candidate is timed."""
 WORTH = 0.985
@@ -116,17 +116,15 @@ class Judge:
         self.tell("timing regions", f"{before / after:.2f}× by {', '.join(dict.fromkeys(rules))}")
 
     def _promising(self, look: Look) -> list[Candidate]:
-        """The cheapest by prediction that were not timed yet, one for each way of getting there before a second."""
+        """The cheapest by prediction that were not timed yet, one for each make-up before a second."""
         if not look.candidates:
             return []
         start, *others = look.candidates
         prices = {c: self._price(c.piece, look.region) for c in (start, *others)}
         bound = float("inf") if look.curious else PROMISING * prices[start]
         near = sorted((c for c in others if prices[c] <= bound and c not in look.times), key=lambda c: prices[c])
-        first: dict[frozenset[str], Candidate] = {}
-        for candidate in near:
-            first.setdefault(frozenset(s.rule.name for s in candidate.steps), candidate)
-        chosen = list(first.values())
+        first = {c.makeup: c for c in look.times}
+        chosen = [c for c in near if first.setdefault(c.makeup, c) is c]
         ordered = [*chosen, *(c for c in near if c not in chosen)]
         return list(dict.fromkeys(c for candidate in ordered for c in self._with_core(candidate, look)))
 

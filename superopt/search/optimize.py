@@ -24,6 +24,7 @@ from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
 from superopt.search.hunting import Ground, Hunting, search_report
+from superopt.search.launches import RECORDED
 from superopt.search.rivals import WITH_OPTIONS, Rivals, rivals
 from superopt.search.rulebook import open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
@@ -252,7 +253,8 @@ class _Run:
         return Outcome(result, report, None if written is None else written.path)
 
     def _notes(self, accepted: bool) -> list[str]:
-        return [*([INTERRUPTED] if self.ending.is_asked() else ()), *self._raised(accepted)]
+        recorded = [RECORDED] if self.trial.was_recorded else []
+        return [*([INTERRUPTED] if self.ending.is_asked() else ()), *recorded, *self._raised(accepted)]
 
     def _raised(self, accepted: bool) -> list[str]:
         if not accepted or self.base is self.model:

@@ -29,6 +29,7 @@ from superopt.runtime.session import Session
 from superopt.runtime.target import resolve_target
 from superopt.search.deployments import Deployed, search_deployment
 from superopt.search.ending import Ending
+from superopt.search.launches import recording_pays, with_recorded_launches
 from superopt.search.sizes import Point, points_of, rows, weigh
 from superopt.search.stages import Tell
 from superopt.version import __version__
@@ -55,6 +56,21 @@ class Trial:
         self._request = Request(
             seed=options.seed, inputs=options.inputs, dims=first, shapes=dict(options.shape), also=tuple(others)
         )
+
+    @cached_property
+    def timed(self) -> Deployment:
+        """What models and regions are timed with: the deployment, with launches recorded where that pays."""
+        recorded = with_recorded_launches(self.deployment)
+        if recorded is None or self.options.options == "fixed":
+            return self.deployment
+        subject = Subject(ORIGINAL, _source(self.model), self.deployment, size=total_bytes(self.model))
+        self._tell("timing", "whether launches can be recorded")
+        pays = recording_pays(subject, recorded, self._feeds, self._cached, self.options.seed)
+        return recorded if pays else self.deployment
+
+    @property
+    def was_recorded(self) -> bool:
+        return "timed" in self.__dict__ and self.timed.captures_cuda_graph
 
     def check(self, candidate: Path) -> CheckReport:
         self._tell("checking", "")
@@ -146,7 +162,7 @@ class Trial:
             seconds = self.options.budget if len(models) > 1 else min(2.0, self.options.budget)
         method = Method(seconds=seconds / len(self.points), further=further / len(self.points))
         methods = [replace(method, saving=0.0 if i else saving) for i in range(len(self.points))]
-        subjects = [Subject(n, _source(m), self.deployment, size=total_bytes(m)) for n, m in models.items()]
+        subjects = [Subject(n, _source(m), self.timed, size=total_bytes(m)) for n, m in models.items()]
         heard = heard if len(self.points) == 1 else None  # one of several sizes does not speak for all
         found = [self._compare_at(i, models, subjects, methods[i], heard) for i in range(len(self.points))]
         return [comparison for comparison, _ in found], all(frozen for _, frozen in found)
@@ -175,7 +191,7 @@ class Trial:
         device = device_facts(self.deployment.target)
         return CostKey(
             models=tuple(content_digest(m) for m in models.values()),
-            deployments=(self.deployment.text,) * len(models),
+            deployments=(self.timed.text,) * len(models),
             inputs=tuple(
                 Input(name, str(getattr(v, "dtype", type(v).__name__)), tuple(getattr(v, "shape", ())))
                 for name, v in feeds.items()

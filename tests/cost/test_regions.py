@@ -63,7 +63,7 @@ def test_regions_have_times_and_what_cannot_run_has_a_reason():
 @pytest.mark.ort
 def test_calibration_prices_the_device_and_a_cost_file_freezes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     few = [product(64), product(16), *(g for g in samples() if g.nodes[-1].op == "Relu")]
-    monkeypatch.setattr(calibration, "samples", lambda: iter(few))
+    monkeypatch.setattr(calibration, "samples", lambda *_: iter(few))
     with CostCache(tmp_path / "c") as cache:
         first = calibrate(RegionTimer(HERE, cache), 3.0)
     assert first.of(Column("product", "operation")) != PRIORS.of(Column("product", "operation"))
@@ -107,7 +107,7 @@ class Clock:
 
 
 def named(*names: str) -> list[RegionSubject]:
-    return [RegionSubject(name, lambda: b"", {}) for name in names]
+    return [RegionSubject(name, lambda *_: b"", {}) for name in names]
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_what_failed_is_remembered_and_what_was_late_is_not(clock: Clock):
 @pytest.mark.unit
 def test_what_was_timed_in_a_hurry_is_not_remembered(clock: Clock):
     here = RegionTimer(HERE)
-    assert here.time(named("a", "b"), 1.0, hurried=lambda: True) == [None, None]
+    assert here.time(named("a", "b"), 1.0, hurried=lambda *_: True) == [None, None]
     assert here.time(named("a", "b"), 1.0) == [1.0, 2.0]
 
 
