@@ -1,8 +1,8 @@
 """Proved rules that no search is better off with.
 
 A law among element functions that saves nothing, such as x + (y − z) = (x + y) − z, multiplies what a search looks at;
-runtimes fuse such functions whatever their order. And a convolution whose filters depend on what they filter occurs in
-no model.
+runtimes fuse such functions whatever their order. A rule that keeps its own left side and adds to it, such as y =
+Slice(y), only adds work. And a convolution whose filters depend on what they filter occurs in no model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOVES = frozenset(
 
 
 def is_idle(rule: Rule) -> bool:
-    return _is_level(rule) or _filters_itself(rule)
+    return _is_level(rule) or _filters_itself(rule) or _adds_to_itself(rule)
 
 
 def _is_level(rule: Rule) -> bool:
@@ -41,6 +41,40 @@ def _cost(steps: Iterable[Step]) -> int:
 
 def _filters_itself(rule: Rule) -> bool:
     return any(_Dependence(rule).meets(side) for side in (rule.left, rule.right))
+
+
+def _adds_to_itself(rule: Rule) -> bool:
+    """Whether the right side computes a result as the left does, and does something to it."""
+    before, after = _Terms(), _Terms()
+    for steps, terms in ((rule.left, before), (rule.right, after)):
+        for step in steps:
+            terms.add(step)
+    return any(before.of[name] in after.inner and after.of[name] != before.of[name] for name in rule.results)
+
+
+class _Terms:
+    """The values of a side, written out as text."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, str] = {}
+        self.inner: set[str] = set()
+        """Every call there is."""
+
+    def add(self, step: Step) -> None:
+        text = self._operand(step.value)
+        for number, name in enumerate(step.targets):
+            self.of[name] = text if len(step.targets) == 1 else f"{text}.{number}"
+
+    def _operand(self, operand: Operand) -> str:
+        if isinstance(operand, str):
+            return self.of.get(operand, operand)
+        if not isinstance(operand, Call):
+            return str(operand)
+        operands = ", ".join(self._operand(o) for o in operand.operands)
+        arguments = sorted((name, str(value)) for name, value in operand.arguments)
+        text = f"{operand.domain}::{operand.op}({operands}; {arguments}; {operand.bundle})"
+        self.inner.add(text)
+        return text
 
 
 class _Dependence:

@@ -59,14 +59,19 @@ def write(provenance: Provenance, findings: Iterable[Finding], folder: Path, reg
     return path
 
 
+_TAKEN_OUT = "that other files do as well, or that save nothing"
+
+
 def take_out(path: Path, names: Collection[str]) -> None:
     """The file without the rules of these names; its header says how many there are, and how many others do."""
     head, *blocks = re.split(r"^(?=rule )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     left = [block for block in blocks if block.split()[1] not in names]
     head = re.sub(r": [\d,]+ rules,", f": {len(left)} rules,", head, count=1)
-    head = (
-        head.rstrip("\n") + f"\n#   that other files do as well, or that save nothing: {len(blocks) - len(left):,}\n\n"
-    )
+    before = re.search(f"^#   {_TAKEN_OUT}: ([\\d,]+)\n", head, flags=re.MULTILINE)
+    count = len(blocks) - len(left)
+    if before is not None:
+        head, count = head.replace(before[0], ""), count + int(before[1].replace(",", ""))
+    head = head.rstrip("\n") + f"\n#   {_TAKEN_OUT}: {count:,}\n\n"
     staged = path.with_name(f".{path.name}.new")
     staged.write_text(head + "".join(left), encoding="utf-8")
     os.replace(staged, path)
