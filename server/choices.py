@@ -16,9 +16,9 @@ from server.settings import Settings
 from superopt.errors import BadOption
 from superopt.options import Options, parse_dim, parse_shape, sizes_of
 
-_ON_DISK = ("rules", "inputs", "costs")
+_ON_DISK = ("rules", "inputs", "costs", "keep_rules")
 """Options that name a path; no client may."""
-_CAPS = {"budget": "budget_limit", "time_limit": "time_limit"}
+_CAPS = {"budget": "budget_limit", "mine": "budget_limit", "time_limit": "time_limit"}
 LONGEST_TEXT = 10_000
 
 

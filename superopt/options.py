@@ -57,6 +57,12 @@ class Options:
     partial: bool = option(
         True, "try partially equivalent mutants: programs that are wrong in a part, which is mended and proved"
     )
+    mine: float = option(
+        0.0,
+        "first recognize parts of the model by what they compute, in so many seconds; each new rule is proved",
+        "SECONDS",
+    )
+    keep_rules: Path | None = option(None, "with --mine: write the rules that were found here, for --rules", "FILE")
     opset: int = option(0, "opset that the result may be raised to; 0 = the model's own", "N")
     candidates: int = option(400, "graphs that the search may look at for each region", "N")
     seed: int = option(0, "seed of every random choice", "N")
@@ -93,6 +99,10 @@ class Options:
             value = getattr(self, name)
             if not math.isfinite(value) or value <= 0:
                 raise BadOption(f"--{name.replace('_', '-')}: expected seconds above 0, found {value}")
+        if not math.isfinite(self.mine) or self.mine < 0:
+            raise BadOption(f"--mine: expected seconds, 0 or more, found {self.mine}")
+        if self.keep_rules is not None and not self.mine:
+            raise BadOption("--keep-rules: nothing is mined without --mine SECONDS")
         for name in ("threads", "memory_limit", "seed", "opset", "candidates"):
             if getattr(self, name) < 0:
                 raise BadOption(f"--{name.replace('_', '-')}: expected 0 or more, found {getattr(self, name)}")
@@ -135,7 +145,7 @@ class Options:
 def from_json(data: Mapping[str, Any]) -> Options:
     """The inverse of `Options.as_json`."""
     values = dict(data)
-    for name in ("inputs", "costs"):
+    for name in ("inputs", "costs", "keep_rules"):
         values[name] = None if values.get(name) is None else Path(values[name])
     values["rules"] = tuple(Path(p) for p in values["rules"])
     values["shape"] = {k: tuple(v) for k, v in values["shape"].items()}

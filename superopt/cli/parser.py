@@ -33,7 +33,7 @@ _CHOICES = {
 }
 CHECKING = ("target", "seed", "shape", "dim", "inputs", "threads", "time_limit", "memory_limit")
 TIMING = (*CHECKING, "budget", "costs")
-LOCAL = ("rules", "inputs", "costs")
+LOCAL = ("rules", "inputs", "costs", "keep_rules")
 """Options that name files, which no service opens."""
 
 

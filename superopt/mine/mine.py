@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from superopt.generate.infinite import makes_nan
 from superopt.generate.known import Known
 from superopt.generate.ledger import Ledger
 from superopt.generate.proving import Pool, settle
@@ -127,7 +128,7 @@ class Miner:
             if one.rule is None:
                 continue
             rule = respelled(one.rule)
-            if trades_safety(rule, self.registry):
+            if trades_safety(rule, self.registry) or makes_nan(rule, self.registry):
                 self.counts.unsafe += 1
             elif is_found(rule, self.registry) and (self.known is None or not self.known.leads(rule)):
                 if self.known is not None:

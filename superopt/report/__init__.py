@@ -9,7 +9,7 @@ from superopt.report.deployment import DeploymentReport, DeploymentTrial, Portab
 from superopt.report.diff import DiffRegion, DiffReport
 from superopt.report.explained import Explained, ExplainReport, RuleAttempt
 from superopt.report.record import SCHEMA_VERSION, Environment, ModelFacts, Record
-from superopt.report.rewrites import MutantRule, Rewrite, TracedRegion, TracedStep
+from superopt.report.rewrites import OwnRule, Rewrite, TracedRegion, TracedStep
 from superopt.report.run import Report, SearchReport
 from superopt.report.timing import BenchReport, BenchRow, Interval, Latency, PointTiming, Profile, TimingReport
 
@@ -31,8 +31,8 @@ __all__ = [
     "Interval",
     "Latency",
     "ModelFacts",
-    "MutantRule",
     "OutputCheck",
+    "OwnRule",
     "PointTiming",
     "Portable",
     "Profile",

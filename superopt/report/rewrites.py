@@ -49,9 +49,9 @@ class TracedRegion(Record):
     steps: list[TracedStep]
 
 
-class MutantRule(Record):
-    """A rule that no file has: a mutant of a program of this model, with its corrections."""
+class OwnRule(Record):
+    """A rule that no file has, because it was found for this model: a mutant with its corrections, or a mined one."""
 
     name: str
     digest: str = Field(description="of its text and of the formulas it uses")
-    text: str = Field(description="the rule in full, with what was mended and how it was proved")
+    text: str = Field(description="the rule in full, with how it was proved and, of a mutant, what was mended")

@@ -10,7 +10,7 @@ from superopt.report.check import CheckReport
 from superopt.report.deployment import DeploymentReport, Portable
 from superopt.report.explained import Explained
 from superopt.report.record import SCHEMA_VERSION, Environment, ModelFacts, Record
-from superopt.report.rewrites import MutantRule, Rewrite, TracedRegion
+from superopt.report.rewrites import OwnRule, Rewrite, TracedRegion
 from superopt.report.timing import Profile, TimingReport
 
 
@@ -52,9 +52,13 @@ class Report(Record):
     trace: list[TracedRegion] = Field(
         default_factory=list[TracedRegion], description="the rules' rewrites, for `superopt audit` to make again"
     )
-    mutants: list[MutantRule] = Field(
-        default_factory=list[MutantRule],
+    mutants: list[OwnRule] = Field(
+        default_factory=list[OwnRule],
         description="rules of the trace that began as mutants of this model's programs, for `superopt audit` to prove",
+    )
+    mined: list[OwnRule] = Field(
+        default_factory=list[OwnRule],
+        description="rules of the trace that `--mine` found in this model, for `superopt audit` to prove",
     )
     left_out: list[tuple[str, str]] = Field(
         default_factory=list[tuple[str, str]], description="name and place of passes that were not made"

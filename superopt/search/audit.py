@@ -125,6 +125,7 @@ class _Audit:
             raise _Doubt(f"the report returns a model whose outputs it calls {self.report.check.status}")
         book = open_rulebook(self.rules, self.definitions)
         self._confirm_mutants(book)
+        self._confirm_mined(book)
         self._confirm_rules(book)
         base = self._base()
         self._confirm_vocabulary(base)
@@ -201,6 +202,28 @@ class _Audit:
         count = len(self.report.mutants)
         what = "mutant with its corrections was" if count == 1 else "mutants with their corrections were"
         self.notes.append(f"{count} {what} proved again")
+
+    def _confirm_mined(self, book: Rulebook) -> None:
+        """Rules that were found in the model alone are proved again, and join those that are in files."""
+        if not self.report.mined:
+            return
+        try:
+            from superopt.search.mined_proofs import confirm_mined  # with z3, which most audits do not need
+        except ImportError as error:
+            raise _Doubt(f"mined rules cannot be proved again here: {error}") from None
+        used = {step.rule for record in self.report.trace for step in record.steps}
+        for told in self.report.mined:
+            if told.name not in used:
+                raise _Doubt(f"mined rule {told.name}: the trace does not use it")
+            if told.name in book.digests:
+                raise _Doubt(f"mined rule {told.name}: there is a rule of this name already")
+            self.tell("proving again", told.name)
+            found = confirm_mined(told, book.registry)
+            if isinstance(found, str):
+                raise _Doubt(found)
+            book.add(found)
+        count = len(self.report.mined)
+        self.notes.append(f"{count} mined {'rule was' if count == 1 else 'rules were'} proved again")
 
     def _confirm_descriptions(self, book: Rulebook, searched: Graph, rewriter: Rewriter) -> None:
         """What mutants say of themselves, which no proof is about, is what the search says of them."""

@@ -12,7 +12,7 @@ from superopt.partial.families import BY_NAME
 from superopt.partial.lost import loses_nan
 from superopt.partial.program import GivenUp
 from superopt.partial.proofs import BY_LEMMAS, Proofs
-from superopt.report import MutantRule
+from superopt.report import OwnRule
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.rule import PARTIAL, Rule
 from superopt.rewrite.ruleset import digest
@@ -52,7 +52,7 @@ class MutantProver:
             return Verdict("unknown", "too deeply nested", 0, 0.0)
         return verdict
 
-    def confirm(self, told: MutantRule) -> Rule | str:
+    def confirm(self, told: OwnRule) -> Rule | str:
         """The rule that a report tells of, proved again here; or what is wrong with it."""
         try:
             rule = _as_told(told, self._proofs.registry)
@@ -80,7 +80,7 @@ def misdescribed(rule: Rule, top: Graph, rewriter: Rewriter) -> str:
     return f"mutant {rule.name}: says {rule.doc!r} of itself, expected {meant!r}"
 
 
-def _as_told(told: MutantRule, registry: Registry) -> Rule:
+def _as_told(told: OwnRule, registry: Registry) -> Rule:
     """The rule in the text, if it says of itself what such a rule says, and what the report says of it."""
     found = parse_rules(told.text, "its text")
     if len(found) != 1:

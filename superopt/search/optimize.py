@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,16 +20,17 @@ from superopt.normalize import normalize
 from superopt.options import Options
 from superopt.report import CheckReport, Environment, ModelFacts, Portable, Report, Rewrite, TimingReport
 from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.rule import Rule
 from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
 from superopt.search.hunting import Ground, Hunting, search_report
 from superopt.search.launches import RECORDED
 from superopt.search.rivals import WITH_OPTIONS, Rivals, rivals
-from superopt.search.rulebook import open_rulebook
+from superopt.search.rulebook import Rulebook, open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
 from superopt.search.stages import Tell
-from superopt.search.trace import mutants_used, told
+from superopt.search.trace import own_rules_used, told
 from superopt.search.trial import ORIGINAL, Heard, Trial
 from superopt.search.variants import Repairer, Variant, variants
 from superopt.search.workshop import Workshop
@@ -107,6 +108,8 @@ class _Run:
         if tidied.rewrites:
             self.ending.is_worthwhile()
         book = open_rulebook(self.options.rules)
+        self.mined, notes = self._mine(book)
+        self.mining_notes = notes
         workshop = Workshop(self.base, tidied.graph, book, self._vocabulary(self.options.allow == "contrib"))
         with Ground(self.trial, self.options, self.tell, self.ending) as ground:
             hunting = ground.hunt(workshop)
@@ -122,6 +125,19 @@ class _Run:
             wanted = accepted and not self.ending.is_asked()
             portable = self._portable(checked, tidied.rewrites, workshop, ground) if wanted else None
         return self._finish(checked, written, timing, accepted, repairer.workshop, hunting, portable)
+
+    def _mine(self, book: Rulebook) -> tuple[Mapping[str, Rule], list[str]]:
+        """The rules that the model itself teaches, which join the book; and what to tell of them."""
+        if not self.options.mine:
+            return {}, []
+        self.tell("mining", "")
+        try:
+            from superopt.search.mining import mine_model  # with z3, which takes its time and need not be there
+        except ImportError as error:
+            return {}, [f"nothing was mined, because nothing could be proved: {error}"]
+        seconds, keep = self.options.mine, self.options.keep_rules
+        found = mine_model(self.base, book, seconds, keep, self.tell, self.ending)
+        return found.rules, found.notes
 
     def _vocabulary(self, contrib: bool) -> Vocabulary:
         return Vocabulary(contrib=contrib, cuda=self.trial.deployment.target == "cuda")
@@ -233,7 +249,8 @@ class _Run:
             timing=timing,
             search=search_report(hunting, workshop, self.options),
             trace=[told(record, workshop.book.digests) for record in trace],
-            mutants=mutants_used(trace, hunting.found.mutated.rules, workshop.book.digests),
+            mutants=own_rules_used(trace, hunting.found.mutated.rules, workshop.book.digests),
+            mined=own_rules_used(trace, self.mined, workshop.book.digests),
             left_out=list(checked.left_out) if checked is not None else [],
             deployment=None if deployed is None else deployed.report(self.where.name),
             portable=portable,
@@ -244,6 +261,7 @@ class _Run:
             interrupted=self.ending.is_asked(),
             notes=[
                 *self._notes(accepted),
+                *self.mining_notes,
                 *_told(final),
                 *workshop.book.notes,
                 *hunting.notes,

@@ -89,7 +89,7 @@ def _operator_times(model: Model, trial: Trial) -> OperatorTimes:
 
 def _rule_texts(report: Report, options: Options) -> Mapping[str, str]:
     """Texts of the rules that were used, as far as their files are still there."""
-    own = {mutant.name: mutant.text for mutant in report.mutants}
+    own = {mutant.name: mutant.text for mutant in (*report.mutants, *report.mined)}
     used = {rewrite.name for rewrite in report.rewrites if rewrite.kind != "pass"} - own.keys()
     if not used:
         return own

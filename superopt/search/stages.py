@@ -8,6 +8,7 @@ from typing import Literal
 StageName = Literal[
     "loading",
     "rewriting",
+    "mining",
     "calibrating",
     "mutating",
     "searching",

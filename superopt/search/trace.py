@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from superopt.errors import CannotReplay
 from superopt.ir.graph import Node
-from superopt.report import MutantRule, TracedRegion, TracedStep
+from superopt.report import OwnRule, TracedRegion, TracedStep
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Step, Taken
 from superopt.rewrite.rule import Rule
@@ -112,12 +112,10 @@ def told(record: Traced, digests: Mapping[str, str]) -> TracedRegion:
     return TracedRegion(where=record.where, region=record.kind, members=list(record.members), steps=steps)
 
 
-def mutants_used(trace: Iterable[Traced], rules: Mapping[str, Rule], digests: Mapping[str, str]) -> list[MutantRule]:
+def own_rules_used(trace: Iterable[Traced], rules: Mapping[str, Rule], digests: Mapping[str, str]) -> list[OwnRule]:
     """The rules of a trace that no file has."""
     names = dict.fromkeys(step.rule for record in trace for step in record.steps)
-    return [
-        MutantRule(name=name, digest=digests[name], text=format_rule(rules[name])) for name in names if name in rules
-    ]
+    return [OwnRule(name=name, digest=digests[name], text=format_rule(rules[name])) for name in names if name in rules]
 
 
 def heard(record: TracedRegion) -> Traced:

@@ -15,14 +15,14 @@ from superopt.ir.onnx import parse
 from superopt.partial.corrected import corrected_mutants
 from superopt.partial.families import canvases, tiles
 from superopt.partial.lift import originals
-from superopt.report import MutantRule, Report
+from superopt.report import OwnRule, Report
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import digest, load_rules, proved, rule_files
 from superopt.rewrite.text import format_rule, parse_rules
 from superopt.rewrite.whole import piece_of
-from superopt.search.trace import heard, mutants_used
+from superopt.search.trace import heard, own_rules_used
 from tests.search.heads import CHANNELS, LEVELS, REGISTRY, WINDOW, model, small_book
 from tests.search.rewritten import Rewritten, rewrite
 
@@ -60,12 +60,12 @@ def made_of_mutants(folder: Path) -> Rewritten:
     book = small_book(SHIPPED, *rules.values())
     result = rewrite(folder, proto(), [*rules, SHIPPED.name], book)
     report = result.told()
-    told = mutants_used(map(heard, report.trace), rules, book.digests)
+    told = own_rules_used(map(heard, report.trace), rules, book.digests)
     result.tell(report.model_copy(update={"mutants": told}))
     return result
 
 
-Edit = Callable[[MutantRule], MutantRule]
+Edit = Callable[[OwnRule], OwnRule]
 
 
 def with_mutant(report: Report, number: int, edit: Edit) -> Report:
@@ -77,7 +77,7 @@ def with_mutant(report: Report, number: int, edit: Edit) -> Report:
 def text(edit: Callable[[str], str]) -> Edit:
     """Another text, nothing else changed."""
 
-    def changed(told: MutantRule) -> MutantRule:
+    def changed(told: OwnRule) -> OwnRule:
         edited = edit(told.text)
         assert edited != told.text
         return told.model_copy(update={"text": edited})
@@ -115,12 +115,12 @@ LOSES_NAN = """rule r
 """
 
 
-def renamed(rule: Rule) -> MutantRule:
+def renamed(rule: Rule) -> OwnRule:
     """As a forger would tell of a rule: with a digest and a name that fit."""
     own = digest(rule, REGISTRY)
     told = replace(rule, name=f"partial-tiles-{own}", origin="partial tiles", doc=DOC)
     told = proved(told, REGISTRY, "unbounded", "z3=4.15")
-    return MutantRule(name=told.name, digest=own, text=format_rule(told))
+    return OwnRule(name=told.name, digest=own, text=format_rule(told))
 
 
 def forged(report: Report, rule: Rule) -> Report:

@@ -12,11 +12,11 @@ import pytest
 
 from superopt.partial import corrected
 from superopt.partial.families import canvases
-from superopt.report import MutantRule, Report
+from superopt.report import OwnRule, Report
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.text import parse_rules
 from superopt.search.mutant_proofs import MutantProver
-from superopt.search.trace import heard, mutants_used
+from superopt.search.trace import heard, own_rules_used
 from tests.search.heads import REGISTRY, small_book
 from tests.search.mutant_reports import DERIVED, LOSES_NAN, MENDED, PADDED, SHIPPED, TRUE, forged, proto, renamed
 from tests.search.rewritten import Rewritten, problem, rewrite
@@ -102,7 +102,7 @@ def test_a_true_rule_that_its_family_does_not_make(tmp_path: Path, monkeypatch: 
     book = small_book(rule)
     result = rewrite(tmp_path, proto(), [rule.name], book)
     report = result.told()
-    told = mutants_used(map(heard, report.trace), {rule.name: rule}, book.digests)
+    told = own_rules_used(map(heard, report.trace), {rule.name: rule}, book.digests)
     result.tell(report.model_copy(update={"mutants": told}))
     monkeypatch.setattr("superopt.search.audit.open_rulebook", lambda *_: small_book())
     assert problem(result) == f"mutant {rule.name}: its family makes no such mutant of any program of the model"
@@ -143,6 +143,6 @@ def test_what_is_too_large_to_be_looked_at_is_refused(what: str, family: str) ->
 def test_what_is_nested_too_deeply_is_refused(depth: int) -> None:
     nested = "Neg(" * depth + "x" + ")" * depth
     text = f"rule m\n  given x: [n]\n  y = {nested}\n  =>\n  y = {nested}\n"
-    found = MutantProver(REGISTRY).confirm(MutantRule(name="m", digest="", text=text))
+    found = MutantProver(REGISTRY).confirm(OwnRule(name="m", digest="", text=text))
     assert isinstance(found, str)
     assert found.startswith("mutant m: ")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from superopt.report import MutantRule, Report
+from superopt.report import OwnRule, Report
 from superopt.rewrite.ruleset import digest
 from superopt.rewrite.text import format_rule, parse_rules
 from tests.search.heads import REGISTRY, small_book
@@ -75,7 +75,7 @@ def test_a_mutant_under_the_name_of_a_rule_that_ships(result: Rewritten) -> None
 
 
 def test_a_rule_that_ships_told_as_a_mutant(result: Rewritten) -> None:
-    told = MutantRule(name=SHIPPED.name, digest=digest(SHIPPED, REGISTRY), text=format_rule(SHIPPED))
+    told = OwnRule(name=SHIPPED.name, digest=digest(SHIPPED, REGISTRY), text=format_rule(SHIPPED))
     report = result.told()
     result.tell(report.model_copy(update={"mutants": [*report.mutants, told]}))
     assert problem(result) == f"mutant {SHIPPED.name}: there is a rule of this name already"

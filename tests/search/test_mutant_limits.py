@@ -27,7 +27,7 @@ from superopt.search.hunted import Budget, Hunted
 from superopt.search.hunting import PARTIAL, Ground
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.rulebook import open_rulebook
-from superopt.search.trace import mutants_used
+from superopt.search.trace import own_rules_used
 from superopt.search.trial import Trial
 from superopt.search.workshop import Workshop
 from superopt.verify.prove import Verdict
@@ -124,7 +124,7 @@ def test_rules_of_a_file_need_no_prover(tmp_path: Path, monkeypatch: pytest.Monk
     assert again.trace[0].steps == found.trace[0].steps
     (rewrite,) = shop.rewrites(again.trace, again)
     assert (rewrite.kind, "+lemmas" in rewrite.proof) == ("partial", True)
-    assert not mutants_used(again.trace, again.mutated.rules, shop.book.digests)
+    assert not own_rules_used(again.trace, again.mutated.rules, shop.book.digests)
     assert_same_outputs(proto, built(shop, again))
     book = open_rulebook([file])
     assert found.mutated.rules.keys() <= book.digests.keys()

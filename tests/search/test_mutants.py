@@ -21,7 +21,7 @@ from superopt.partial.corrected import mutants
 from superopt.partial.families import tiles
 from superopt.rewrite.ruleset import state
 from superopt.rewrite.text import parse_rules
-from superopt.search.trace import mutants_used
+from superopt.search.trace import own_rules_used
 from tests.search.heads import (
     CHANNELS,
     LEVELS,
@@ -50,7 +50,7 @@ def test_levels_of_a_pyramid_come_to_lie_on_one_canvas(layers: int) -> None:
     after = built(shop, found)
     assert operators(after, "Conv") == layers
     assert_same_outputs(proto, after)
-    told = mutants_used(found.trace, rules, shop.book.digests)
+    told = own_rules_used(found.trace, rules, shop.book.digests)
     assert [m.name for m in told] == [found.trace[0].steps[0].rule]
     assert told[0].digest in told[0].name
     assert parse_rules(told[0].text)[0] == rules[told[0].name]
