@@ -82,7 +82,7 @@ def search_line(search: SearchReport) -> Markup:
     if search.rank_correlation is not None:
         ranked = f" Predicted and measured times agree in rank by {search.rank_correlation:.2f} (1 is best)."
     ended = "Nothing was left to try." if search.exhausted else "A budget ended the search."
-    regions = f"{plural(search.regions, 'region')}, {search.distinct_regions} of them distinct"
+    regions = f"{plural(search.regions, 'region')}, {search.distinct_regions} of different structure searched"
     seen = f"{plural(search.candidates, 'graph')} seen in {duration(search.seconds)}"
     timed = f"{search.measured} timed in {duration(search.measuring_seconds)}"
     return element(

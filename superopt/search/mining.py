@@ -10,6 +10,7 @@ from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.known import Known
 from superopt.generate.ledger import Ledger
 from superopt.generate.naming import named
+from superopt.ir.files import clear_write_errors
 from superopt.ir.onnx import Model
 from superopt.mine.mine import Counts, Mined, Miner
 from superopt.mine.writing import write
@@ -55,7 +56,8 @@ def mine_model(model: Model, book: Rulebook, seconds: float, keep: Path | None, 
         book.add(rule)
     findings.notes.append(_summary(findings, miner.counts, keep))
     if keep is not None:
-        write(MINED, found, miner.counts, keep, book.registry)
+        with clear_write_errors(keep):
+            write(MINED, found, miner.counts, keep, book.registry)
     return findings
 
 

@@ -234,7 +234,9 @@ class _Run:
             name, data = self.where.name, self.where.data_name
             folder = self.where.folder / "original"
             result = stage(self.model, None, folder, name, data, share=self.where.share_data)
-            deployed = final.theirs if final is not None else self._deploy(self.model.path)
+            # On a CPU the original was only timed with the other's options; its own have to be confirmed.
+            asked = final is not None and self.trial.deployment.target == "cuda"
+            deployed = final.theirs if final is not None and asked else self._deploy(self.model.path)
             after = self.before
         trace = checked.trace if checked is not None else ()
         rules = workshop.rewrites(trace, hunting.found)
