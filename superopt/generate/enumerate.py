@@ -28,8 +28,8 @@ MEMORY = 2 << 30
 CHAIN = 4
 """Levels beyond the last in which only operators with one operand are added, where there is a target."""
 MOST_IN_CHAINS = 200_000
-PAIR_BYTES = 4096
-"""Memory for each graph of the last level that meets another: as itself, as half of a pair and in its order."""
+MOST_MET = 1 << 19
+"""Graphs of the last level that meet another and are kept: a number, so that no amount of memory changes the result."""
 NO_VALUE = np.uint64(0)
 """The fingerprint of what divides by zero."""
 ELEMENTS = 1 << 21
@@ -220,11 +220,11 @@ class Enumeration:
         yield from self._confirmed(graphs)
 
     def _smallest(self, works: list[Work], pieces: Keys, met: Array) -> list[Found]:
-        """The graphs that met another: those with the fewest operators, written out, as many as fit into the memory.
+        """The graphs that met another: those with the fewest operators, written out, as many as are kept.
 
         The prover looks at the smallest first and at some thousands of them.
         """
-        room = max(1, self.memory // PAIR_BYTES)
+        room = MOST_MET
         written = np.asarray(self.table.written, np.int64)
         sizes = [
             self._written(work, self._wanted(keys, met), written) for work, keys in zip(works, pieces, strict=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from specs import load
-from superopt.cost.coefficients import PRIORS
+from superopt.cost.coefficients import ON_CUDA, PRIORS, Coefficients
 from superopt.cost.columns import Column
 from superopt.cost.features import amounts
 from superopt.cost.fusions import ABSORBED
@@ -99,8 +99,20 @@ def test_every_operator_with_a_formula_has_a_price():
         for operands in ([x, w, w], [x], []):
             found = amounts(make_node(op, operands, {}, [x.type]), Measures({}))
             assert PRIORS.price(found) > 0, op
-            assert all(PRIORS.of(column) > 0 for column, _ in found), op
+            assert all(PRIORS.of(column) > 0 and ON_CUDA.of(column) > 0 for column, _ in found), op
 
 
 def test_a_column_without_a_price_of_its_own_takes_the_general_one():
     assert PRIORS.of(Column("launch", "run", "Never")) == PRIORS.of(Column("launch", "run"))
+
+
+@pytest.mark.parametrize("coefficients", [PRIORS, ON_CUDA], ids=["cpu", "cuda"])
+def test_a_product_is_not_cheaper_because_another_operator_computes_it(coefficients: Coefficients):
+    x, w = data(0, (16, 128)), weights(128, 64)
+
+    def price(made: Node) -> float:
+        return coefficients.price(amounts(made, Measures({})))
+
+    plain = price(node("MatMul", [x, w], (16, 64)))
+    assert price(node("FusedMatMul", [x, w], (16, 64), domain="com.microsoft")) >= plain
+    assert price(node("Einsum", [x, w], (16, 64), attributes={"equation": "ij,jk->ik"})) > plain

@@ -107,7 +107,7 @@ class Clock:
 
 
 def named(*names: str) -> list[RegionSubject]:
-    return [RegionSubject(name, lambda *_: b"", {}) for name in names]
+    return [RegionSubject(name, lambda: b"", {}) for name in names]
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_what_failed_is_remembered_and_what_was_late_is_not(clock: Clock):
 @pytest.mark.unit
 def test_what_was_timed_in_a_hurry_is_not_remembered(clock: Clock):
     here = RegionTimer(HERE)
-    assert here.time(named("a", "b"), 1.0, hurried=lambda *_: True) == [None, None]
+    assert here.time(named("a", "b"), 1.0, hurried=lambda: True) == [None, None]
     assert here.time(named("a", "b"), 1.0) == [1.0, 2.0]
 
 
@@ -161,3 +161,24 @@ def test_a_region_of_unknown_type_cannot_be_made():
     x = Value(make_parameter(0, None))
     with pytest.raises(CannotRun):
         subject(workload([x], make_node("Relu", [x], {}, [None]))).model()
+
+
+@pytest.mark.unit
+def test_where_the_first_does_not_run_in_a_deployment_all_are_timed_in_the_other(monkeypatch: pytest.MonkeyPatch):
+    recorded = Deployment("cpu", threads=1, config=(("recorded", "1"),))
+    answers = {recorded: {"a": 1.0, "b": 0.5, "bad": None}, HERE: {"a": 9.0, "b": 8.0, "bad": 7.0}}
+
+    def times(subjects: list[RegionSubject], deployment: Deployment, _: float, tell: object, **__: object):
+        assert callable(tell)
+        found = [answers[deployment][s.key] for s in subjects]
+        for i, seconds in enumerate(found):
+            if seconds is None:
+                tell(i, "it cannot be captured")
+        return found
+
+    monkeypatch.setattr(timer, "time_regions", times)
+    monkeypatch.setattr(timer, "time_yardstick", lambda *_: 1.0)
+    both = RegionTimer(recorded, otherwise=RegionTimer(HERE))
+    assert both.time(named("a", "b"), 1.0) == [1.0, 0.5]
+    assert both.time(named("a", "bad"), 1.0) == [1.0, None]
+    assert both.time(named("bad", "a"), 1.0) == [7.0, 9.0]

@@ -17,7 +17,8 @@ from superopt.generate.local import local
 from superopt.generate.recipe import Scene, load_recipe
 from superopt.generate.several import joined, side_by_side
 from superopt.generate.stage import Stage
-from superopt.generate.term import Pair, show
+from superopt.generate.term import Pair, show, size
+from superopt.generate.worth import written
 from superopt.rewrite.text import format_rule, parse_rules
 
 REGISTRY = specs.load()
@@ -159,3 +160,17 @@ def test_graphs_with_several_results_are_counted_as_choices():
     assert side_by_side([0, 3, 10], 2) == 3
     assert side_by_side([0, 3, 10, 100], 3) == 3 + 3 * 10 + 1
     assert side_by_side([0, 1, 0, 0], 3) == 0
+
+
+@pytest.mark.unit
+def test_of_too_many_pairs_the_smallest_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = scene(tmp_path, MATRICES, 3)
+    run, every = enumerated(of)
+    assert run.progress.beyond == 0
+    monkeypatch.setattr("superopt.generate.enumerate.MOST_MET", 100)
+    short, some = enumerated(of)
+    assert short.progress.beyond > 0
+    assert set(some) < set(every)
+    last = [pair for pair in some if size(*pair.right) == 3]
+    largest = max(written(pair.right) for pair in last)
+    assert largest <= min(written(pair.right) for pair in set(every) - set(some))

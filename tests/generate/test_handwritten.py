@@ -55,6 +55,8 @@ def one(text: str) -> Rule:
         ("x: [n]  y: [n]  z: [n]\n  u = Add(Mul(x, y), Mul(x, z))\n  =>\n  u = Mul(x, Add(y, z))", False),
         ("x: [n, m]\n  u = Relu(Transpose(x, perm=[1, 0]))\n  =>\n  u = Transpose(Relu(x), perm=[1, 0])", False),
         ("x: [n, m]  w: [m, k]  v: [k, p]\n  u = MatMul(MatMul(x, w), v)\n  =>\n  u = MatMul(x, MatMul(w, v))", False),
+        ("x: [n, m]  y: [m, k]\n  u = MatMul(x, y)\n  =>\n  u = Reshape(MatMul(x, y), shape=[n, k])", True),
+        ("x: [n, m]  y: [m, k]\n  u = MatMul(x, y)\n  =>\n  u = MatMul(Identity(x), y)", False),
         ("x: [n, n, 1]\n  u = Conv(x, Relu(x))\n  =>\n  u = Identity(Conv(x, Relu(x)))", True),
     ],
 )
