@@ -23,14 +23,15 @@ Ranks: TypeAlias = "tuple[tuple[str, ...], frozenset[tuple[int, ...]]]"
 Filling: TypeAlias = "str | Expression"
 """What stands in a place: an input by name, or an expression."""
 
-_PLACE = re.compile(r"([$%#@&]\d?)")
+_PLACE = re.compile(r"([$%#@&~]\d?)")
+_RESHAPED = re.compile(r"= Reshape\(.*, shape=(\[.*\])\)$")
 MOST_NUMBERS = 12
 MOST_AXES = 4
 
 
 @dataclass(frozen=True)
 class Target:
-    """A call with places: `$` values, `%` weights, `#` numbers, `@` sizes, `&` axes."""
+    """A call with places: `$` values, `%` weights, `#` numbers, `@` sizes, `&` axes, `~` the shape a part ends with."""
 
     family: str
     text: str
@@ -47,8 +48,11 @@ class Target:
 
     @property
     def operator(self) -> str:
-        """Its outermost operator."""
-        return f"{self.call.domain}::{self.call.op}"
+        """Its outermost operator, but for a Reshape of what that gives."""
+        call = self.call
+        if self.places["~"] and isinstance(call.operands[0], Call):
+            call = call.operands[0]
+        return f"{call.domain}::{call.op}"
 
     @property
     def operators(self) -> list[tuple[str, str]]:
@@ -72,7 +76,7 @@ def target(family: str, text: str) -> Target:
     for k, part in enumerate(parts):
         if _PLACE.fullmatch(part):  # a place with a digit is the same one wherever it stands
             parts[k] = names.setdefault(part if len(part) > 1 else f"{part}at {k}", f"p{len(names)}")
-    kinds = {"$": "[n]", "%": "[n]", "#": "real", "@": "int", "&": "int"}
+    kinds = {"$": "[n]", "%": "[n]", "#": "real", "@": "int", "&": "int", "~": "int"}
     given = "  ".join(("x: [n]", *(f"{name}: {kinds[place[0]]}" for place, name in names.items())))
     written = f"given   {given}\n  y = Identity(x)\n  =>\n  y = {''.join(parts)}"
     (rule,) = parse_rules(f"rule target\n  doc     A call.\n  {written}\n")
@@ -89,6 +93,7 @@ def fits(target: Target, part: Lifted) -> bool:
         target.results == len(part.results)
         and target.count("%") == len(part.weights)
         and target.count("$") == len(part.data)
+        and (not target.count("~") or last_shape(part) is not None)
         and (not part.reals or numbers > 0)
         and (not numbers or bool(part.reals or part.numbers))
     )
@@ -107,6 +112,8 @@ class Filler:
         axes = [Literal(str(k)) for k in range(_rank(part))]
         sizes = list(itertools.product(map(_expression, part.sizes), repeat=target.count("@")))
         told = list(itertools.product(axes, repeat=target.count("&")))
+        shape = last_shape(part)
+        last = {} if shape is None else dict.fromkeys(target.places["~"], _expression(shape))
         names = [*target.places["$"], *target.places["%"]]
         for values, weights in itertools.product(
             itertools.permutations(part.data), itertools.permutations(part.weights)
@@ -116,7 +123,7 @@ class Filler:
                 continue
             for way in itertools.product(sizes, told):
                 further = dict(zip((*target.places["@"], *target.places["&"]), itertools.chain(*way), strict=True))
-                yield {**placed, **further}
+                yield {**placed, **further, **last}
 
     def numbers(self) -> list[Mapping[str, Filling]]:
         """Every number of the part that is a variable has to be used."""
@@ -129,6 +136,12 @@ class Filler:
         named = {"1": self.part.results[0], "2": self.part.results[-1]}
         outputs = tuple(named.get(o, "_") for o in self.target.outputs.split())
         return Step(outputs, _put(self.target.call, filling))
+
+
+def last_shape(part: Lifted) -> str | None:
+    """Where the last thing that a part does is to reshape: to what."""
+    found = _RESHAPED.search(part.steps[-1]) if part.steps else None
+    return None if found is None else found[1]
 
 
 def _put(call: Call, filling: Mapping[str, Filling]) -> Call:

@@ -27,6 +27,10 @@ BATCH = 1051
 """What a batch of one counts as, where it is taken for any batch."""
 
 
+PACKED = 4
+"""Axes up to this long that are taken apart one by one count something that no other model has more of."""
+
+
 class CannotUnify(Exception):
     """The sizes of this part are not understood; why, in words."""
 
@@ -106,14 +110,18 @@ class Unifier:
                 continue
             self._known[found.name] = rest * -factor
             return
+        common = _common_factor(difference)
+        if common is not None:  # sizes are positive
+            self.equal(common, 0)
+            return
         raise CannotUnify(f"{difference} = 0 has no plain solution")
 
     def reshape(self, shape: Sequence[Index], target: Sequence[int]) -> list[Index]:
         """The target of a Reshape as expressions: runs of axes that hold as many elements belong together."""
         found: list[Index] = []
         numbers = [self.value(n) for n in shape]
-        if target and target[0] == 1 and prod(numbers) == BATCH * prod(target):
-            target = [BATCH, *target[1:]]
+        if target and prod(numbers) == BATCH * prod(target):
+            target = [BATCH * target[0], *target[1:]]
         i = k = 0
         while k < len(target) or i < len(numbers):
             j, m = i, k
@@ -159,17 +167,35 @@ class Unifier:
             return None
         return [Poly({(atom,): 1}) for atom in terms[0][0]]
 
+    def indexed(self, size: Index, start: int, end: int) -> None:
+        """A short axis of which one is taken, as of queries, keys and values packed together, is as long as it is."""
+        if end - start == 1 and self.value(size) <= PACKED and not isinstance(size, int):
+            self.equal(size, self.value(size))
+
     def listed(self, numbers: Sequence[int], axes: Sequence[Index]) -> list[Index]:
         """Bounds of a Slice: equal numbers are one symbol, the size of the axis is that."""
         found: list[Index] = []
         for number, size in itertools.zip_longest(numbers, axes, fillvalue=0):
-            if number <= 1 or number > 2**30:
+            if number <= 1 or number > 2**30 or (isinstance(size, int) and number <= size):
                 found.append(number)
             elif number == self.value(size):
                 found.append(size)
             else:
                 found.append(self._by_value.setdefault(number, self.fresh(number)))
         return found
+
+
+def _common_factor(poly: Poly) -> Poly | None:
+    """A sum without a symbol that all its terms have; None where they have none."""
+    for atom in next(iter(poly.terms)):
+        if isinstance(atom, Symbol) and all(atom in monomial for monomial in poly.terms):
+            return Poly({_without(atom, monomial): factor for monomial, factor in poly.terms.items()})
+    return None
+
+
+def _without(atom: Symbol, monomial: tuple[Any, ...]) -> tuple[Any, ...]:
+    place = monomial.index(atom)
+    return (*monomial[:place], *monomial[place + 1 :])
 
 
 def _age(monomial: tuple[Any, ...]) -> tuple[int, int]:
@@ -248,8 +274,11 @@ class Shapes:
             found["shape"] = unifier.reshape(first, target) if node.op == "Reshape" else self._expanded(first, target)
         elif node.op == "Slice":
             axes = [first[a] for a in found.get("axes", range(len(first)))]
+            numbers = {name: [unifier.number(n) for n in found[name]] for name in ("starts", "ends")}
+            for size, start, end in zip(axes, numbers["starts"], numbers["ends"], strict=False):
+                unifier.indexed(size, start, end)
             for bound in ("starts", "ends"):
-                found[bound] = unifier.listed([unifier.number(n) for n in found[bound]], axes)
+                found[bound] = unifier.listed(numbers[bound], [unifier.resolved(size) for size in axes])
         elif node.op == "Split" and "split" in found:
             parts = [unifier.fresh(unifier.number(n)) for n in found["split"]]
             total: Index = 0

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 from functools import cache
 
+import numpy as np
 import onnx.parser
 from onnx import shape_inference
 
@@ -35,6 +38,33 @@ g (float[2,5,12] q, float[2,7,12] k, float[2,7,12] v, float[2,1,5,7] m) => (floa
   u = Add(t, m)
   p = Softmax<axis = 3>(u)
   o = MatMul(p, v2)
+  o1 = Transpose<perm = [0,2,1,3]>(o)
+  y = Reshape(o1, ys)
+}"""
+
+PACKED = """
+g (float[2,5,6] x) => (float[2,5,12] y)
+<float[6,36] w, float[36] b, int64[5] qs = {2,5,3,3,4}, int64[3] ks = {6,5,4}, int64[4] kt = {2,3,4,5},
+ int64[3] ys = {2,5,12}, int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3},
+ float c = {0.6}>
+{
+  p0 = MatMul(x, w)
+  p1 = Add(p0, b)
+  p2 = Reshape(p1, qs)
+  p3 = Transpose<perm = [2,0,3,1,4]>(p2)
+  q0 = Slice(p3, zero, one, zero)
+  q1 = Squeeze(q0, zero)
+  k0 = Slice(p3, one, two, zero)
+  v0 = Slice(p3, two, three, zero)
+  v1 = Squeeze(v0, zero)
+  k1 = Reshape(k0, ks)
+  k2 = Transpose<perm = [0,2,1]>(k1)
+  k3 = Reshape(k2, kt)
+  q2 = Mul(q1, c)
+  k4 = Mul(k3, c)
+  s = MatMul(q2, k4)
+  p = Softmax<axis = 3>(s)
+  o = MatMul(p, v1)
   o1 = Transpose<perm = [0,2,1,3]>(o)
   y = Reshape(o1, ys)
 }"""
@@ -126,9 +156,22 @@ def _lookup() -> Lookup:
 
 
 def model_bytes(text: str, opset: int = 17) -> bytes:
-    """The block as a file."""
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>{text}')
+    """The block as a file. Weights that it names without numbers are random."""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>{_with_numbers(text)}')
     return shape_inference.infer_shapes(model, strict_mode=True).SerializeToString()
+
+
+def _with_numbers(text: str) -> str:
+    rng = np.random.default_rng(0)
+
+    def filled(found: re.Match[str]) -> str:
+        count = math.prod(int(n) for n in found[1].split(","))
+        return f"float[{found[1]}] {found[2]} = {{{', '.join(f'{x:.3f}' for x in rng.standard_normal(count))}}}"
+
+    head, body = text.split("{\n", 1)
+    inputs, weights = head.split("<", 1) if "<" in head else (head, "")
+    weights = re.sub(r"float\[([\d,]+)\] (\w+)(?= *[,>])", filled, weights)
+    return f"{inputs}{'<' if weights else ''}{weights}{{\n{body}"
 
 
 def recognized(text: str, opset: int = 17) -> list[Hit]:

@@ -13,6 +13,7 @@ from tests.mine.blocks import (
     GELU,
     HARD_SWISH,
     LAYER_NORM,
+    PACKED,
     REGISTRY,
     RMS_NORM,
     ROTARY,
@@ -36,6 +37,7 @@ TURNED = {"RotaryEmbedding"}
 
 RIGHT = [
     pytest.param(ATTENTION, ATTENTIONS, id="attention"),
+    pytest.param(PACKED, {"com.microsoft::Attention"}, id="packed attention"),
     pytest.param(LAYER_NORM, NORMS, id="layer-norm"),
     pytest.param(RMS_NORM, ROOTS, id="rms-norm"),
     pytest.param(GELU, GELUS, id="gelu"),
@@ -58,6 +60,14 @@ OTHERWISE_SPELLED = [
     pytest.param(
         ATTENTION.replace("k2 = Transpose<perm = [0,2,3,1]>(k1)", "k0 = Transpose<perm = [0,2,1,3]>(k1)\n  k2 = Transpose<perm = [0,1,3,2]>(k0)"),
         ATTENTIONS, id="keys transposed twice",
+    ),
+    pytest.param(
+        ATTENTION.replace("(float[2,5,12] y)", "(float[10,12] y)").replace("int64[3] ys = {2,5,12}", "int64[2] ys = {10,12}"),
+        ATTENTIONS, id="flattened for a Gemm",
+    ),
+    pytest.param(
+        ATTENTION.replace(", float[2,1,5,7] m)", ")").replace("float c = {0.37}>", "float c = {0.37}, float[1,3,5,7] m>"),
+        ATTENTIONS, id="a bias of positions",
     ),
     pytest.param(LAYER_NORM.replace("s = Mul(d, d)", "s = Pow(d, two)"), NORMS, id="square as a power"),
     pytest.param(LAYER_NORM.replace("g = Mul(n, w)\n  y = Add(g, b)", "y = Mul(n, w)"), NORMS, id="no bias"),
@@ -118,6 +128,11 @@ NEARLY = [
     (ATTENTIONS, altered(ATTENTION, ("o = MatMul(p, v2)", "o0 = MatMul(p, v2)\n  o = Mul(o0, c)"))),
     (ATTENTIONS, altered(ATTENTION, TWICE)),
     (ATTENTIONS, altered(ATTENTION, ("s = MatMul(q2, k2)", "q3 = Relu(q2)\n  s = MatMul(q3, k2)"))),
+    # attention of packed queries, keys and values
+    (ATTENTIONS, altered(PACKED, ("Softmax<axis = 3>", "Softmax<axis = 2>"))),
+    (ATTENTIONS, altered(PACKED, ("q0 = Slice(p3, zero, one, zero)\n", "q0 = Slice(p3, one, two, zero)\n"), ("k0 = Slice(p3, one, two, zero)", "k0 = Slice(p3, zero, one, zero)"))),
+    (ATTENTIONS, altered(PACKED, ("v0 = Slice(p3, two, three, zero)", "v0 = Slice(p3, one, two, zero)"))),
+    (ATTENTIONS, altered(PACKED, ("Transpose<perm = [2,0,3,1,4]>", "Transpose<perm = [3,0,2,1,4]>"))),
     # layer normalization
     (NORMS, altered(LAYER_NORM, ("f = Add(v, e)\n  r = Sqrt(f)", "f = Sqrt(v)\n  r = Add(f, e)"))),
     (NORMS, altered(LAYER_NORM, ("f = Add(v, e)\n  r = Sqrt(f)", "f = Add(v, e)\n  z = Sqrt(f)\n  r = Sqrt(z)"))),
