@@ -9,6 +9,8 @@ from superopt.cost.measures import Measures, moved, operand, typed
 from superopt.cost.weights import is_weight
 from superopt.ir.graph import Node
 
+SHARED = 1 << 17
+"""Operations from which on a product is shared among threads, which costs something each time."""
 _FILTERS = {"QLinearConv": 3, "QLinearMatMul": 3}  # where weights stand among the operands, when not second
 
 
@@ -65,6 +67,7 @@ def product(node: Node, op: str, measures: Measures) -> Amounts:
     return (
         (Column("product", "operation", typed(node, style)), operations),
         (Column("product", "byte", style), moved(node, measures)),
+        (Column("product", "run"), float(operations >= SHARED)),
     )
 
 
@@ -81,6 +84,7 @@ def einsum(node: Node, op: str, measures: Measures) -> Amounts:
     return (
         (Column("product", "operation", typed(node, style)), 2.0 * math.prod(sizes.values())),
         (Column("product", "byte", style), touched),
+        (Column("product", "run"), float(2.0 * math.prod(sizes.values()) >= SHARED)),
         (Column("movement", "byte", typed(node, op)), touched),
         (Column("launch", "run", op), 1.0),
     )

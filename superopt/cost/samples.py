@@ -129,6 +129,18 @@ def _products() -> Iterator[Graph]:
     for batch, rows, inner, columns in _BATCHED:
         operands = data(0, (1, batch, rows, inner)), data(1, (1, batch, inner, columns))
         yield _one("MatMul", operands, (1, batch, rows, columns))
+    yield from (_side_by_side(rows, 512, 512) for rows in (1, 16))
+    yield _one("MatMul", (data(0, (1, 512)), weights(512, 2048)), (1, 2048))
+
+
+def _side_by_side(rows: int, inner: int, columns: int) -> Graph:
+    """Four products of one input, which merging would make one: what each of them costs to begin."""
+    x, shape = data(0, (rows, inner)), (rows, columns)
+    products = [node("MatMul", [x, weights(inner, columns, seed=k)], shape) for k in range(4)]
+    sums = [node("Add", [products[0].outputs[0], products[1].outputs[0]], shape)]
+    for product in products[2:]:
+        sums.append(node("Add", [sums[-1].outputs[0], product.outputs[0]], shape))
+    return workload([x], *products, *sums)
 
 
 def _convolution(

@@ -40,9 +40,9 @@ def data(position: int, shape: tuple[int, ...], dtype: DType = DType.FLOAT32) ->
     return Value(make_parameter(position, TensorType(dtype, shape)))
 
 
-def weights(*shape: int, dtype: DType = DType.FLOAT32) -> Value:
+def weights(*shape: int, dtype: DType = DType.FLOAT32, seed: int = 0) -> Value:
     """Random numbers, small enough to stay so through many layers."""
-    drawn = np.random.default_rng(len(shape)).standard_normal(shape, np.float32)
+    drawn = np.random.default_rng([len(shape), seed] if seed else len(shape)).standard_normal(shape, np.float32)
     return Value(Constant(ArrayTensor((drawn / np.float32(max(1, shape[0]) ** 0.5)).astype(numpy_dtype(dtype)))))
 
 
