@@ -320,6 +320,8 @@ def _refuse_lost_data(model: Model, where: Destination) -> None:
 
 
 def _verdict(candidate: Variant | None, timing: TimingReport, accepted: bool) -> str:
+    if candidate is not None and candidate.is_repaired and not candidate.is_changed:
+        return "0 %: all that was rewritten changed the outputs and was left out; the original's own bytes are returned"
     if candidate is None or candidate.check is None or not candidate.is_changed:
         return "0 %: nothing to improve; the original's own bytes are returned"
     if candidate.check.status == "different":

@@ -36,6 +36,8 @@ class Variant:
     check: CheckReport | None = None
     notes: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
+    is_repaired: bool = False
+    """Whether rewrites were left out because they changed the outputs."""
 
     @property
     def is_changed(self) -> bool:
@@ -98,7 +100,7 @@ class Repairer:
             report = self.check(graph)
         return Variant(
             variant.name, variant.graph, variant.passes, variant.trace, report,
-            (*variant.notes, *self.notes), tuple(sorted(self.forbidden)),
+            (*variant.notes, *self.notes), tuple(sorted(self.forbidden)), bool(self.notes),
         )  # fmt: skip
 
     def _guilty_region(self, trace: Sequence[Traced]) -> Traced:

@@ -9,9 +9,9 @@ import pytest
 from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model
 from superopt.normalize import Normalized
-from superopt.report import CheckReport, Rewrite
+from superopt.report import CheckReport, Rewrite, TimingReport
 from superopt.rewrite.rewriter import Step
-from superopt.search import variants
+from superopt.search import optimize, variants
 from superopt.search.hunted import Gain, Hunted
 from superopt.search.trace import Traced
 from superopt.search.variants import ALL, ATTEMPTS, BEST, SURE, TIDIED, Repairer, Variant
@@ -112,7 +112,12 @@ def test_halving_asks_few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_when_the_only_pass_is_wrong_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not repaired(monkeypatch, Passes("a", "a")).is_changed
+    found = repaired(monkeypatch, Passes("a", "a"))
+    assert not found.is_changed
+    assert found.is_repaired
+    assert not repaired(monkeypatch, Passes("a", "")).is_repaired
+    verdict = optimize._verdict(found, TimingReport.untimed("not worth it"), False)  # pyright: ignore[reportPrivateUsage]
+    assert verdict.startswith("0 %: all that was rewritten changed the outputs and was left out")
 
 
 def test_repair_gives_up_and_says_different(monkeypatch: pytest.MonkeyPatch) -> None:
