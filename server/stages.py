@@ -11,6 +11,7 @@ from superopt.search.stages import StageName
 REACHED: dict[StageName, float] = {
     "loading": 0.02,
     "rewriting": 0.05,
+    "mining": 0.07,
     "calibrating": 0.10,
     "mutating": 0.15,
     "searching": 0.30,

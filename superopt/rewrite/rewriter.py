@@ -138,7 +138,9 @@ class Rewriter:
     def _emitted(self, pattern: Pattern, node: Node, piece: Piece) -> Iterator[tuple[Match, Mapping[str, Value]]]:
         for match in self.matcher.matches(pattern, node, piece):
             made = self._emit(match)
-            if not isinstance(made, str) and any(made[name] != old for name, old in match.results.items()):
+            if isinstance(made, str) or all(made[name] == old for name, old in match.results.items()):
+                continue
+            if not _adds_to_itself(match, made):
                 yield match, made
 
     def _emit(self, match: Match) -> Mapping[str, Value] | str:
@@ -204,3 +206,19 @@ class Rewriter:
         finally:
             self.matcher.reasons = None
         return found, reasons
+
+
+def _adds_to_itself(match: Match, made: Mapping[str, Value]) -> bool:
+    """Whether what takes a result's place is computed from that very result, as where y becomes Pad(y) with a border of
+    none: it only adds work, and the result would have to be there under two names."""
+    replaced = {old for name, old in match.results.items() if made[name] != old}
+    given = set(match.inputs.values())
+    waiting, seen = [made[name] for name, old in match.results.items() if made[name] != old], set[Value]()
+    while waiting:
+        value = waiting.pop()
+        if value in replaced:
+            return True
+        if value not in given and value not in seen and value.node is not None:
+            seen.add(value)
+            waiting += value.node.operands
+    return False

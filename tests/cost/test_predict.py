@@ -62,7 +62,7 @@ def test_refitting_learns_what_regions_take_and_can_be_repeated():
     predictor.refit(slow)
     assert [predictor.region(graph) for graph in graphs] == once
     for seconds, (_, measured) in zip(once, slow, strict=False):
-        assert measured / 1.5 < seconds < measured * 1.1
+        assert measured / 1.5 < seconds < measured * 1.2
 
 
 def test_the_price_of_a_region_is_that_of_what_it_asks_for():

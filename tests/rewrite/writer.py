@@ -161,7 +161,7 @@ class Writer:
 
 def _is_told(value: Any) -> bool:
     """A list without entries has no type that could be written."""
-    return not isinstance(value, list) or bool(value)
+    return isinstance(value, str) or not hasattr(value, "__len__") or len(value) > 0
 
 
 def _placed(own: Operator, names: list[str], attributes: Mapping[str, Any], statics: Mapping[str, str]) -> list[str]:

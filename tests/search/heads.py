@@ -31,7 +31,11 @@ CHANNELS = 4
 WINDOW: dict[str, Any] = {"pads": [1, 1, 1, 1]}
 
 DEVICE = Coefficients(
-    {Column("launch", "run"): 1e-6, Column("launch", "run", "Conv"): 1e-4, Column("launch", "run", "MatMul"): 1e-4}
+    {
+        Column("launch", "run"): 1e-6,
+        Column("launch", "run", "convolution"): 1e-4,
+        Column("launch", "run", "product"): 1e-4,
+    }
 )
 """Predicts what the counting clock will say."""
 
