@@ -29,7 +29,7 @@ RECIPE = load_recipe(
 
 def found(**engine) -> list[str]:
     rules: list[str] = []
-    for _, findings in generate(RECIPE, REGISTRY, Ledger(), Settings(workers=2, seconds=10, candidates=6), **engine):
+    for _, findings in generate(RECIPE, REGISTRY, Ledger(), Settings(workers=2, seconds=10, candidates=4), **engine):
         rules += [format_rule(f.rule) for f in findings]
     return rules
 

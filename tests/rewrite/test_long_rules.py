@@ -17,7 +17,7 @@ MANY = 400
 
 
 def test_a_rule_of_many_steps_is_written() -> None:
-    steps = [f"  t{k} = Conv({f't{k - 1}' if k else 'x'}, k, pads=[0, 1])" for k in range(MANY)]
+    steps = [f"  t{k} = Conv({f't{k - 1}' if k else 'Abs(x)'}, k, pads=[0, 1])" for k in range(MANY)]
     lines = ["rule long", "  given x: [n, c, 5]  k: [c, c, 2]", "  y = Conv(x, k, pads=[0, 1])", "  =>"]
     (rule,) = parse_rules("\n".join([*lines, *steps, f"  y = Relu(t{MANY - 1})"]))
     text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1, 1, 5] x, float[1, 1, 2] k) => (float[1, 1, 5] y)
