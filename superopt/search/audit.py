@@ -20,9 +20,10 @@ from superopt.ir.onnx.stats import added_operators
 from superopt.ir.tensor import Tensor
 from superopt.normalize import normalize
 from superopt.options import Options
-from superopt.report import AuditedRule, AuditedWeights, AuditReport, ModelFacts, Record, Report, Rewrite
+from superopt.report import AuditedRule, AuditedWeights, AuditReport, ModelFacts, OwnRule, Record, Report, Rewrite
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rewriter import Rewriter
+from superopt.rewrite.rule import Rule
 from superopt.rewrite.weights import combine
 from superopt.search.bodies import graphs
 from superopt.search.deployments import metadata_of_options
@@ -180,50 +181,45 @@ class _Audit:
             self.used.append(AuditedRule(name=name, digest=digest, proof=book.proofs[name], steps=count))
 
     def _confirm_mutants(self, book: Rulebook) -> None:
-        """Rules that are in no file are proved again, and join those that are."""
+        """Mutants are proved again, and join the rules that are in files."""
         if not self.report.mutants:
             return
         try:
             from superopt.search.mutant_proofs import MutantProver  # with z3, which most audits do not need
         except ImportError as error:
             raise _Doubt(f"mutants cannot be proved again here: {error}") from None
-        used = {step.rule for record in self.report.trace for step in record.steps}
-        prover = MutantProver(book.registry)
-        for told in self.report.mutants:
-            if told.name not in used:
-                raise _Doubt(f"mutant {told.name}: the trace does not use it")
-            if told.name in book.digests:
-                raise _Doubt(f"mutant {told.name}: there is a rule of this name already")
-            self.tell("proving again", told.name)
-            found = prover.confirm(told)
-            if isinstance(found, str):
-                raise _Doubt(found)
-            book.add(found)
+        self._confirm_own("mutant", self.report.mutants, MutantProver(book.registry).confirm, book)
         count = len(self.report.mutants)
         what = "mutant with its corrections was" if count == 1 else "mutants with their corrections were"
         self.notes.append(f"{count} {what} proved again")
 
     def _confirm_mined(self, book: Rulebook) -> None:
-        """Rules that were found in the model alone are proved again, and join those that are in files."""
+        """And so are rules that were mined from the model."""
         if not self.report.mined:
             return
         try:
             from superopt.search.mined_proofs import confirm_mined  # with z3, which most audits do not need
         except ImportError as error:
             raise _Doubt(f"mined rules cannot be proved again here: {error}") from None
+        self._confirm_own("mined rule", self.report.mined, lambda told: confirm_mined(told, book.registry), book)
+        count = len(self.report.mined)
+        self.notes.append(f"{count} mined {'rule was' if count == 1 else 'rules were'} proved again")
+
+    def _confirm_own(
+        self, what: str, rules: Sequence[OwnRule], confirm: Callable[[OwnRule], Rule | str], book: Rulebook
+    ) -> None:
+        """Rules that are in no file: each is used, is no other rule's namesake, and is confirmed."""
         used = {step.rule for record in self.report.trace for step in record.steps}
-        for told in self.report.mined:
+        for told in rules:
             if told.name not in used:
-                raise _Doubt(f"mined rule {told.name}: the trace does not use it")
+                raise _Doubt(f"{what} {told.name}: the trace does not use it")
             if told.name in book.digests:
-                raise _Doubt(f"mined rule {told.name}: there is a rule of this name already")
+                raise _Doubt(f"{what} {told.name}: there is a rule of this name already")
             self.tell("proving again", told.name)
-            found = confirm_mined(told, book.registry)
+            found = confirm(told)
             if isinstance(found, str):
                 raise _Doubt(found)
             book.add(found)
-        count = len(self.report.mined)
-        self.notes.append(f"{count} mined {'rule was' if count == 1 else 'rules were'} proved again")
 
     def _confirm_descriptions(self, book: Rulebook, searched: Graph, rewriter: Rewriter) -> None:
         """What mutants say of themselves, which no proof is about, is what the search says of them."""

@@ -18,7 +18,7 @@ from superopt.search.explore import Candidate
 from superopt.search.follow import follow
 from superopt.search.forecast import Forecast
 from superopt.search.hunted import Budget, Hunted
-from superopt.search.judge import MEASURED, Judge, Look
+from superopt.search.judge import Judge, Look
 from superopt.search.mutated import mutated_regions
 from superopt.search.parallel import Task, explore_all
 from superopt.search.regions import Region, cut, extract, stitch
@@ -114,7 +114,7 @@ class Hunter:
             self.judge.time(look)
         self.scales.learner.refit()
         for key, look in looks.items():
-            self.judge.time(look, MEASURED)
+            self.judge.time(look)
             self._decide(key, look)
 
     def _price(self, regions: Sequence[Region]) -> float:

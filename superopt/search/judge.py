@@ -59,7 +59,7 @@ class Judge:
         self._price = scales.price
         self._grown = 0
 
-    def time(self, look: Look, most: int = MEASURED) -> None:
+    def time(self, look: Look) -> None:
         """Times the start and the most promising that were not timed yet, against each other."""
         promising = self._promising(look)
         left = 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring
@@ -68,10 +68,10 @@ class Judge:
         if left <= 0:
             self.found.exhausted = False
             return
-        subjects = [look.candidates[0], *promising[:most]]
+        subjects = [look.candidates[0], *promising[:MEASURED]]
         size = len(look.region.members)
         self.tell("timing regions", f"{len(subjects)} graphs of {size} nodes, {look.count} of its kind")
-        seconds = min(left, max(0.5, look.share * self.budget.measure * most / MEASURED))
+        seconds = min(left, max(0.5, look.share * self.budget.measure))
         times = self._timed([self.scales.subject(c.piece, look.region) for c in subjects], seconds)
         for candidate, taken in zip(subjects, times, strict=True):
             if candidate not in look.times and taken is not None:
