@@ -8,8 +8,7 @@ found again, in words.
 from __future__ import annotations
 
 import heapq
-import itertools
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -147,7 +146,7 @@ def rewritten(
     moved: dict[Value, Value] = {old: new for old, new in replaced.items() if old != new}
     tags = dict(piece.tags)
     names = dict(piece.names)
-    still = _name_new(piece, moved, rule, tags, names, taken)
+    _name_new(piece, moved, rule, tags, names, taken)
     present = set(piece.members)
     for node in piece.members:
         if not any(v in moved for v in node.operands):
@@ -166,8 +165,8 @@ def rewritten(
     results = tuple(moved.get(v, v) for v in piece.results)
     after = Piece(results, tags, {}, piece.constants, piece.own)
     kept = {node: tags[node] for node in after.members if node in tags}
-    current = {name: moved.get(value, value) for name, value in names.items()} | still
-    live = {name: v for name, v in current.items() if v.producer in kept or v.producer not in tags}
+    current = ((name, moved.get(value, value)) for name, value in names.items())
+    live = {name: v for name, v in current if v.producer in kept or v.producer not in tags}
     return Rewritten(replace(after, tags=kept, names=live), moved)
 
 
@@ -178,34 +177,22 @@ def _name_new(
     tags: dict[Node, Tag],
     names: dict[str, Value],
     taken: Container[str],
-) -> dict[str, Value]:
-    """Names for what is new. What it is computed from may be a value that it replaces, as where y becomes Reshape(y):
-    the name goes to the new one, and these are the names that the old ones get."""
-    still: dict[str, Value] = {}
+) -> None:
     first = next(iter(moved), None)
     if first is None:
-        return still
+        return
     base = piece.called.get(first, "value")
     order = max((tags[v.node].order for v in moved if v.node in tags), default=0)  # pyright: ignore[reportArgumentType]
     takes = {new: piece.called[old] for old, new in reversed(list(moved.items())) if old in piece.called}
-    fresh = _fresh(base, names, taken)
-    made = _reachable(list(moved.values()), piece.constants, tags)
-    for value in dict.fromkeys(v for node in made for v in node.operands if v in moved and v.node in tags):
-        node = value.node
-        assert node is not None
-        still[name := next(fresh)] = value
-        outputs = tuple(name if k == value.index else old for k, old in enumerate(tags[node].outputs))
-        tags[node] = replace(tags[node], outputs=outputs)
-    for node in made:
-        outputs = tuple(takes.get(value) or next(fresh) for value in node.outputs)
-        names.update(zip(outputs, node.outputs, strict=True))
-        tags[node] = Tag(outputs, order, rule)
-    return still
-
-
-def _fresh(base: str, names: Container[str], taken: Container[str]) -> Iterator[str]:
-    """Names derived from one, none of which is there."""
-    for count in itertools.count(1):
-        name = f"{base}~{count}"
-        if name not in names and name not in taken:
-            yield name
+    count = 0
+    for node in _reachable(list(moved.values()), piece.constants, tags):
+        outputs: list[str] = []
+        for value in node.outputs:
+            name = takes.get(value)
+            while name is None:
+                count += 1
+                derived = f"{base}~{count}"
+                name = derived if derived not in names and derived not in taken else None
+            outputs.append(name)
+            names[name] = value
+        tags[node] = Tag(tuple(outputs), order, rule)

@@ -1,30 +1,31 @@
 # pyright: basic
-"""What a rewrite makes is named anew, also where it is computed from the very value that it replaces."""
+"""What would be computed from the very value that it replaces is not offered: it only adds work."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from superopt.ir.graph import Value, make_node
-from superopt.rewrite.piece import rewritten
-from tests.rewrite.small import model, numbers
-from tests.rewrite.taking import checked, opened, run
+from superopt.rewrite.rewriter import Rules
+from superopt.rewrite.text import parse_rules
+from tests.rewrite.small import model
+from tests.rewrite.taking import REGISTRY, opened
 
 pytestmark = pytest.mark.unit
 
+PADDED = """rule padded
+  doc     A border of zeros may be added afterwards.
+  given   x: [n, c, h, w]  k: [o, c, 1, 1]  p: int
+  y = Conv(x, k, pads=[p, p, p, p])
+  =>
+  y = Pad(Conv(x, k), pads=[0, 0, p, p, 0, 0, p, p])
+"""
 
-def test_a_value_that_its_successor_is_computed_from_keeps_a_name() -> None:
-    data = model("g (float[3, 4] x) => (float[3, 4] z) { y = Relu(x) z = Neg(y) }")
-    start = opened(data)
-    y = next(Value(node) for node in start.piece.nodes if node.op == "Relu")
-    abs_of_y = make_node("Abs", [y], {}, [y.type])
-    found = rewritten(start.piece, {y: Value(abs_of_y)}, "test").piece
-    names = [name for tag in found.tags.values() for name in tag.outputs]
-    assert len(names) == len(set(names)) == 3
-    assert found.names["y"] == Value(abs_of_y)
-    assert [found.tags[node].outputs for node in found.nodes] == [("y~1",), ("y",), ("z",)]
-    after = start.exported(found)
-    assert not checked(after)
-    feeds = {"x": numbers(3, 4)}
-    np.testing.assert_array_equal(run(after, feeds), run(data, feeds))
+
+@pytest.mark.parametrize(("border", "offered"), [(1, 1), (0, 0)])
+def test_a_border_of_none_is_not_added(border: int, offered: int) -> None:
+    size = 4 + 2 * border
+    text = f"g (float[1, 2, 4, 4] x, float[3, 2, 1, 1] k) => (float[1, 3, {size}, {size}] y)"
+    pads = f"<pads = [{border}, {border}, {border}, {border}]>" if border else ""
+    start = opened(model(f"{text} {{ y = Conv {pads} (x, k) }}"))
+    found = list(start.matches(start.piece, Rules(parse_rules(PADDED), REGISTRY)))
+    assert len(found) == offered
