@@ -141,7 +141,7 @@ def _limits(options: Options) -> Limits:
 def _refuse_bad_report(arguments: argparse.Namespace) -> None:
     """Before the work, not after it; and never over a model, nor one over the other."""
     given = vars(arguments)
-    others = [given.get(name) for name in ("model", "other", "audited", "output", "inputs", "costs")]
+    others = [given.get(name) for name in ("model", "other", "audited", "output", "inputs", "costs", "keep_rules")]
     for name, what in (("report", "the report"), ("html", "the page")):
         wanted: Path | None = given.get(name)
         if wanted is None:

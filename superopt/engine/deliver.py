@@ -48,7 +48,7 @@ def deliver(
     `turn`: a file whose lock says whose turn it is, where several work for one device.
     `patient`: on Ctrl-C what was found so far is delivered, if anything was; a second one ends it at once.
     """
-    _refuse_bad_paths(source, out)
+    _refuse_bad_paths(source, out, options.keep_rules)
     watched = Watched()
     with _staging_folder(out) as folder:
         job = OptimizeJob(
@@ -84,16 +84,20 @@ def deliver(
         return Delivered(written, _with_path(report, out), None)
 
 
-def _refuse_bad_paths(source: Path, out: Path | None) -> None:
+def _refuse_bad_paths(source: Path, out: Path | None, rules: Path | None) -> None:
+    """Before the work, not after it."""
     if not source.exists():
         raise BadModel(f"{source}: no such file")
-    if out is None:
-        return
-    if out.exists() and out.samefile(source):
-        raise BadOption(f"{out}: the result would replace the original; choose another name")
-    if out.exists() and not out.is_file() and not out.is_dir():
-        raise CannotWrite(f"{out}: is no regular file; the result would take its place")
-    refuse_unwritable(out, "the result")
+    if out is not None and rules is not None and out.absolute() == rules.absolute():
+        raise BadOption(f"--keep-rules {rules}: would replace the result; choose another name")
+    for path, what in ((out, "the result"), (rules, "the rules")):
+        if path is None:
+            continue
+        if path.exists() and path.samefile(source):
+            raise BadOption(f"{path}: {what} would replace the original; choose another name")
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise CannotWrite(f"{path}: is no regular file; {what} would take its place")
+        refuse_unwritable(path, what)
 
 
 @contextmanager

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import onnx
 import pytest
 
 from superopt.cli import main
-from superopt.errors import BadOption
+from superopt.engine.deliver import deliver
+from superopt.errors import BadOption, SuperoptError
 from superopt.options import Options
 from superopt.report import OwnRule, Report
 from superopt.rewrite.ruleset import digest, load_rules, proved, state
@@ -104,3 +106,22 @@ def test_there_is_nothing_to_keep_without_mining(tmp_path: Path) -> None:
         Options(keep_rules=tmp_path / "kept.rules")
     with pytest.raises(BadOption, match="--mine: expected seconds"):
         Options(mine=-1.0)
+
+
+def test_rules_that_could_not_be_kept_are_refused_before_the_work(tmp_path: Path) -> None:
+    source, out = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    source.write_bytes(model_bytes(SPELLED))
+    for keep, why in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "missing" / "kept.rules", "does not exist"),
+        (source, "would replace the original"),
+        (out, "would replace the result"),
+        (Path(os.devnull), "is no regular file"),
+    ):
+        with pytest.raises(SuperoptError, match=why):
+            deliver(source, out, Options(mine=5.0, keep_rules=keep), _never)
+    assert sorted(tmp_path.iterdir()) == [source]
+
+
+def _never(_: object) -> None:
+    raise AssertionError("the work has begun")
