@@ -21,6 +21,7 @@ from starlette.routing import Match, Route
 
 from server.children import end_with_parent
 from server.connections import patient_for
+from server.database import is_full
 from server.headers import Around
 from server.logs import set_up_logs
 from server.problems import MEDIA_TYPE, Problem
@@ -112,6 +113,8 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 async def _no_database(request: Request, error: Exception) -> JSONResponse:
     log.error("the database failed", exc_info=error)
+    if isinstance(error, SQLAlchemyError) and is_full(error):
+        return await _answer(request, Problem(507, "the database's disk is full"))
     return await _answer(request, Problem(503, "the database does not answer", headers={"Retry-After": "5"}))
 
 
@@ -125,7 +128,8 @@ class Server(uvicorn.Server):
     """Lets go of those who wait before it waits for them."""
 
     def __init__(self, settings: Settings) -> None:
-        self._application = make_app(open_service(settings))
+        self.service = open_service(settings)
+        self._application = make_app(self.service)
         quiet: dict[str, Any] = {
             "log_config": None,
             "access_log": False,

@@ -22,11 +22,14 @@ from server.leftovers import MARK, kill_marked
 from server.outcome import problem_of, summary_of
 from server.protocol import TOLD, Delivery, Refusal, Work
 from server.records import GRAPHS, MODEL, REPORT, File
-from server.spool import hashed
+from server.spool import FULL, hashed
 from server.stages import Reached
+from server.store import Damaged
 from superopt.engine.job import Stage
 
 POLL_SECONDS = 0.2
+AWAY_SECONDS = 1.0
+"""Between two looks whether the store is back."""
 TELL_SECONDS = 1.0
 """How often the detail of one stage is written down."""
 STOP_SECONDS = 0.7
@@ -103,7 +106,11 @@ class Attempt:
         for file in self.claim.files:
             target = folder / UPLOAD / file.name
             target.parent.mkdir(parents=True, exist_ok=True)
-            self.bench.blobs.fetch(file.digest, target, self._look)
+            self._insist(lambda digest=file.digest, target=target: self._fetch(digest, target))
+
+    def _fetch(self, digest: str, target: Path) -> None:
+        target.unlink(missing_ok=True)  # what came before the store went away
+        self.bench.blobs.fetch(digest, target, self._look)
 
     def _follow(self, folder: Path) -> Delivery | Refusal:
         size = sum(f.size for f in self.claim.files)
@@ -167,14 +174,29 @@ class Attempt:
             log.warning("progress could not be told: %s", type(error).__name__)
 
     def _insist(self, call: Callable[[], T]) -> T:
-        """What was worked for is not lost to a database that is away for a moment; only with the claim."""
+        """What was worked for is not lost to a database or a store that is away for a while; only with the claim."""
         while True:
             try:
                 return call()
             except SQLAlchemyError as error:
                 log.warning("the database did not answer: %s", type(error).__name__)
                 time.sleep(POLL_SECONDS)
-                self._look()
+            except (Damaged, OSError) as error:
+                if not self._store_is_away(error):
+                    raise
+                log.warning("the store did not answer: %s", error)
+                time.sleep(AWAY_SECONDS)
+            self._look()
+
+    def _store_is_away(self, error: Damaged | OSError) -> bool:
+        """Or it works, and what went wrong is the job's own; or it is full, and waiting would not help."""
+        if isinstance(error, OSError) and error.errno in FULL:
+            return False
+        try:
+            self.bench.blobs.store.probe()
+        except OSError as away:
+            return away.errno not in FULL
+        return False
 
     def _count(self, now: float) -> None:
         self._stages[self._stage] = self._stages.get(self._stage, 0.0) + now - self._since

@@ -8,13 +8,13 @@ import math
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 
 from superopt.errors import BadOption
 
@@ -35,6 +35,10 @@ _POSTGRES: Mapping[str, Any] = {
 }
 
 
+class Busy(SQLAlchemyError):
+    """Others of this process write, or wait to, and take too long."""
+
+
 class Database:
     def __init__(self, url: str) -> None:
         try:
@@ -48,7 +52,7 @@ class Database:
             raise BadOption(f"--database: cannot be opened: {error}{extra}") from None
         self._writer = self.engine.execution_options(**{_WRITING: True})
         # SQLite lets one writer in at a time, and gives no turns: within a process a lock does.
-        self._turn = threading.Lock() if self.is_sqlite else nullcontext()
+        self._turn = threading.Lock()
 
     @contextmanager
     def read(self) -> Generator[Connection]:
@@ -58,8 +62,18 @@ class Database:
     @contextmanager
     def write(self) -> Generator[Connection]:
         """One transaction: all of it happens, or nothing of it."""
-        with self._turn, self._writer.connect() as connection, connection.begin():
+        with self._own_turn(), self._writer.connect() as connection, connection.begin():
             yield connection
+
+    @contextmanager
+    def _own_turn(self) -> Generator[None]:
+        if self.is_sqlite and not self._turn.acquire(timeout=BUSY_SECONDS):
+            raise Busy(f"nobody let us write for {BUSY_SECONDS} s")
+        try:
+            yield
+        finally:
+            if self.is_sqlite:
+                self._turn.release()
 
     def insert(self, table: Table) -> Any:
         """An INSERT that can say what is to happen `on_conflict_…`."""
@@ -108,6 +122,12 @@ def open_database(url: str) -> Database:
 def storable(told: str) -> str:
     """Text that every database takes: PostgreSQL knows no zero character, and none knows half a character."""
     return told.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def is_full(error: SQLAlchemyError) -> bool:
+    """Whether the disk of the database has no room: PostgreSQL's state 53100, SQLite's SQLITE_FULL."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    return "53100" in str(getattr(cause, "sqlstate", "")) or getattr(cause, "sqlite_errorname", "") == "SQLITE_FULL"
 
 
 def _with_driver(url: URL) -> URL:

@@ -43,6 +43,8 @@ def file_answer(request: Request, store: Store, file: File, media_type: str, nam
         source = store.open(file.digest)
     except FileNotFoundError:
         raise Problem(410, "the files of this job are no longer kept") from None
+    except OSError:
+        raise Problem(503, "the store does not answer", headers={"Retry-After": "5"}) from None
     return StreamingResponse(_pieces(source, start, stop), status, headers, media_type)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import time
@@ -18,8 +19,14 @@ ABANDONED = 86_400.0
 """Seconds after which a file that nobody has written to belongs to a process that was killed."""
 
 
-def no_room(error: OSError) -> Problem:
-    return Problem(507, f"the upload cannot be stored: {error.strerror or type(error).__name__}")
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What a disk without room says."""
+
+
+def not_stored(error: OSError) -> Problem:
+    """507 where there is no room; 503, to be tried again, where the disk or the store does not work at all."""
+    detail = f"the upload cannot be stored: {error.strerror or type(error).__name__}"
+    return Problem(507, detail) if error.errno in FULL else Problem(503, detail, headers={"Retry-After": "5"})
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Sink:
         try:
             self._file = open(self._path, "xb")  # noqa: SIM115 - closed by `finish` or `discard`
         except OSError as error:
-            raise no_room(error) from None
+            raise not_stored(error) from None
 
     def write(self, data: bytes) -> None:
         self._allowance.take(len(data))
@@ -69,7 +76,7 @@ class Sink:
         try:
             self._file.write(data)
         except OSError as error:
-            raise no_room(error) from None
+            raise not_stored(error) from None
 
     def finish(self) -> Spooled:
         try:
@@ -77,7 +84,7 @@ class Sink:
             os.fsync(self._file.fileno())
             self._file.close()
         except OSError as error:
-            raise no_room(error) from None
+            raise not_stored(error) from None
         return Spooled(self._path, self._hash.hexdigest(), self._size)
 
     def discard(self) -> None:

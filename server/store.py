@@ -7,12 +7,14 @@ that writing it twice is harmless and what is read can be held against what was 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -66,7 +68,7 @@ def fetch(store: Store, digest: str, target: Path, look: Callable[[], None] = la
     found = hashlib.sha256()
     try:
         with store.open(digest) as source, open(target, "xb") as out:
-            while chunk := source.read(CHUNK):
+            while chunk := _read(source):
                 found.update(chunk)
                 out.write(chunk)
                 look()
@@ -74,6 +76,22 @@ def fetch(store: Store, digest: str, target: Path, look: Callable[[], None] = la
         raise Damaged(f"the stored file {digest[:12]} is missing") from None
     if found.hexdigest() != digest:
         raise Damaged(f"the stored file {digest[:12]} has other content than it was stored with")
+
+
+def _read(source: BinaryIO) -> bytes:
+    with reaching():
+        return source.read(CHUNK)
+
+
+@contextmanager
+def reaching() -> Generator[None]:
+    """Whatever a file system behind a URL raises, to everybody else it is an OSError."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(errno.EIO, type(error).__name__) from error
 
 
 class FolderStore:
@@ -127,36 +145,47 @@ class RemoteStore:
 
     def __init__(self, system: Any, root: str) -> None:
         self.system, self.root = system, root.rstrip("/")
-        system.makedirs(self.root, exist_ok=True)
+        with reaching():
+            system.makedirs(self.root, exist_ok=True)
 
     def put(self, file: Spooled) -> None:
         target = self._path(file.digest)
-        if not self.system.exists(target):
-            staged = f"{self.root}/{uuid.uuid4().hex}.new"
-            self.system.makedirs(target.rpartition("/")[0], exist_ok=True)
-            try:
-                self.system.put_file(str(file.path), staged)
-                self.system.mv(staged, target)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    self.system.rm_file(staged)
-                raise
+        with reaching():
+            if not self.system.exists(target):
+                self._write(file, target)
         file.discard()
 
+    def _write(self, file: Spooled, target: str) -> None:
+        staged = f"{self.root}/{uuid.uuid4().hex}.new"
+        self.system.makedirs(target.rpartition("/")[0], exist_ok=True)
+        try:
+            self.system.put_file(str(file.path), staged)
+            self.system.mv(staged, target)
+        except BaseException:
+            with contextlib.suppress(Exception):  # what is wrong is told by the one that came first
+                self.system.rm_file(staged)
+            raise
+
     def has(self, digest: str) -> bool:
-        return bool(self.system.exists(self._path(digest)))
+        path = self._path(digest)
+        with reaching():
+            return bool(self.system.exists(path))
 
     def open(self, digest: str) -> BinaryIO:
-        return self.system.open(self._path(digest), "rb")
+        path = self._path(digest)
+        with reaching():
+            return self.system.open(path, "rb")
 
     def remove(self, digest: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            self.system.rm_file(self._path(digest))
+        path = self._path(digest)
+        with contextlib.suppress(FileNotFoundError), reaching():
+            self.system.rm_file(path)
 
     def probe(self) -> None:
         path = f"{self.root}/{uuid.uuid4().hex}.probe"
-        self.system.pipe_file(path, b"probe")
-        self.system.rm_file(path)
+        with reaching():
+            self.system.pipe_file(path, b"probe")
+            self.system.rm_file(path)
 
     def _path(self, digest: str) -> str:
         return f"{self.root}/{_split(digest)}"

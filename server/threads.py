@@ -1,4 +1,5 @@
-"""Threads for what blocks. Uploads wait for one another, so that whoever only looks at a job never waits for them."""
+"""Threads for what blocks. Who changes something waits for others who do; whoever only looks at a job never waits for
+them."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from anyio import CapacityLimiter
 from starlette.requests import Request
 
 UPLOADING = 8
-"""Threads for uploads: what they do is to wait, for the disk and for the one who writes to the database."""
+"""Threads for uploads, and for what else writes: they wait, for the disk and for the one who writes to the database."""
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import re
@@ -34,12 +33,12 @@ from server.offers import Unusable, ask
 from server.outcome import problem_of
 from server.pulse import Pulse
 from server.settings import Settings, read_settings
+from server.spool import FULL
 from server.store import Damaged, open_store
 from superopt.engine.watch import default_memory_limit
 
 IDLE_SECONDS = 0.3
 PROBE_AGAIN_SECONDS = 30.0
-FULL = (errno.ENOSPC, errno.EDQUOT)
 LEAST_FREE, FULL_SECONDS = 64 << 20, 5.0
 """Bytes of the disk without which no job is begun, and how often they are looked for."""
 RUNNER = python("server.runner")
@@ -107,8 +106,8 @@ class Worker:
         housekeeping.start()
         log.info("ready", extra={"worker": name, "facts": offered["facts"]})
         turn = lock_file(self._locks, f"{self._device}/turn")
+        share = (default_memory_limit() >> 20) // len(self._all) if len(self._all) > 1 else 0
         bench = Bench(folder, self._device, mark, self._command, claims, blobs, turn)
-        memory = (default_memory_limit() >> 20) // len(self._all) if len(self._all) > 1 else 0
         try:
             while not self._stopping.is_set():
                 claim = self._claim(claims, name, targets)
@@ -117,7 +116,7 @@ class Worker:
                     continue
                 pulse.begin(claim)
                 with in_job(claim.job.id):
-                    attempt(bench, limited(claim, memory), pulse.lost.is_set, self._must_stop)
+                    attempt(bench, limited(claim, share), pulse.lost.is_set, self._must_stop)
                 pulse.end()
         finally:
             housekeeping.stop()
@@ -140,10 +139,11 @@ class Worker:
 
 
 def limited(claim: Claim, memory: int) -> Claim:
-    """The claim with a limit, in MiB, on what the job may hold, where its options set none."""
+    """The claim with a limit, in MiB, on what the job may hold: as its options say, but no more than is there for it;
+    0 for that is all that is free."""
     options = dict(claim.job.options)
-    if not options.get("memory_limit"):
-        options["memory_limit"] = memory
+    most = memory or default_memory_limit() >> 20
+    options["memory_limit"] = min(options.get("memory_limit") or memory, most)
     return replace(claim, job=replace(claim.job, options=options))
 
 

@@ -16,7 +16,7 @@ from server.problems import MEDIA_TYPE, Problem
 from server.records import File, Job, files_of_job, files_of_result
 from server.schemas import JobDocument, ProblemDocument, job_document
 from server.service import Service
-from server.spool import no_room
+from server.spool import not_stored
 from server.threads import for_upload
 from server.uploads import FORM, RAW, receive
 from server.waiting import Waiting
@@ -48,7 +48,7 @@ WHY = {
     422: "The model or an option makes no sense",
     429: "Too many jobs are waiting; come back after Retry-After seconds",
     503: "The database or the store does not answer",
-    507: "No room to store the upload",
+    507: "No room on the disk",
 }
 
 
@@ -101,7 +101,7 @@ async def hand_in(request: Request, served: Service, tenant: str, key: str | Non
                 for file in upload.files.values():
                     served.blobs.keep(file)
             except OSError as error:
-                raise no_room(error) from None
+                raise not_stored(error) from None
             files = tuple(File(name, f.digest, f.size) for name, f in upload.files.items())
             return served.jobs.submit(Order(tenant, files, options.as_json(), options.target, key))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from server import choices, events
@@ -17,9 +19,12 @@ from server.records import Job
 from server.routes.answers import IdempotencyKey, Prefer, ended, find, hand_in, problems, told, upload_body, wanted_wait
 from server.schemas import JobDocument, JobList, job_document
 from server.service import Service
+from server.threads import for_upload
 from server.waiting import Waiting
 
 KEEP_ALIVE_SECONDS = 15.0
+AWAY_SECONDS = 1.0
+"""Between two looks whether the database is back."""
 router = APIRouter(tags=["jobs"])
 EVENT: dict[str, Any] = {
     "type": "object",
@@ -80,13 +85,15 @@ async def show(request: Request, served: Served, tenant: Tenant, id: str, prefer
     "/v1/jobs/{id}",
     response_model=JobDocument,
     summary="Cancel it, or give up the files of one that has ended",
-    responses={204: {"description": "It had ended; its files are given up"}, **problems(404, 410, 422)},
+    responses={204: {"description": "It had ended; its files are given up"}, **problems(404, 410, 422, 507)},
 )
-def cancel(served: Served, tenant: Tenant, id: str) -> Response:
-    job = served.jobs.cancel(tenant, find(served, tenant, id).id)
+async def cancel(request: Request, served: Served, tenant: Tenant, id: str) -> Response:
+    known = await run_in_threadpool(find, served, tenant, id)
+    job = await for_upload(request, served.jobs.cancel, tenant, known.id)
     if job is None:
         return Response(status_code=204)
-    return JSONResponse(told(served, job).model_dump(mode="json"))
+    document = await run_in_threadpool(told, served, job)
+    return JSONResponse(document.model_dump(mode="json"))
 
 
 @router.get(
@@ -142,11 +149,18 @@ async def _stream(served: Service, waiting: Waiting, job: Job, seen: int) -> Asy
 
     while not waiting.closing.is_set():
         over = False
-        for event in await run_in_threadpool(later):
+        try:
+            found = await run_in_threadpool(later)
+            goes_on = bool(found) or await _goes_on(served, job, seen)
+        except SQLAlchemyError:  # it may be back soon, and whoever listens need not ask again
+            await asyncio.sleep(AWAY_SECONDS)
+            yield ": the database does not answer\n\n"
+            continue
+        for event in found:
             seen = event.number
             over = event.kind == "state" and event.data["state"] in ("done", "failed", "canceled")
             yield f"id: {event.number}\nevent: {event.kind}\ndata: {_line(event)}\n\n"
-        if over or not await _goes_on(served, job, seen):
+        if over or not goes_on:
             return
         if not await waiting.moved(job.id, seen, KEEP_ALIVE_SECONDS):
             yield ": still here\n\n"

@@ -37,6 +37,7 @@ class Shop:
         self._serving.start()
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         self.client = httpx.Client(base_url=self.url, timeout=600.0, follow_redirects=True)
+        self.database = self._server.service.database
         self._worker: Worker | None = None
         self._thread: threading.Thread | None = None
 

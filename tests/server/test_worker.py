@@ -22,7 +22,7 @@ from server.jobs import Order
 from server.records import Job, files_of_result
 from server.settings import read_settings
 from server.tables import jobs, workers
-from server.worker import Worker
+from server.worker import Worker, limited
 from superopt.options import Options
 from tests.server.world import TARGETS, World
 
@@ -221,3 +221,18 @@ def test_a_job_that_was_stopped_is_told_and_not_shared(shop: Shop) -> None:
     first = shop.wait(shop.submit(told), "done")
     second = shop.wait(shop.submit(told), "done")
     assert first.result != second.result
+
+
+def test_nobody_gets_more_memory_than_there_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.worker.default_memory_limit", lambda: 4000 << 20)
+
+    def held(asked: int, share: int) -> int:
+        world.jobs.submit(Order("a", (world.keep(os.urandom(8)),), Options(memory_limit=asked).as_json(), "cpu"))
+        return limited(world.claim(), share).job.options["memory_limit"]
+
+    assert held(0, share=0) == 0, "the job's process looks for itself what is free"
+    assert held(10**20, share=0) == 4000
+    assert held(100, share=0) == 100
+    assert held(0, share=1500) == 1500
+    assert held(2000, share=1500) == 1500
+    assert held(100, share=1500) == 100
