@@ -80,7 +80,16 @@ class Options:
     )
     threads: int = option(0, "CPU threads of the measured sessions; 0 = all cores", "N")
     costs: Path | None = option(
-        None, "file of measured costs; what it holds is used instead of the clock, what it lacks is added", "FILE"
+        None,
+        "file of measured costs; what it holds is used instead of the clock, what it lacks is added unless it is an "
+        "exported one; with --target cuda where there is no GPU, the result is predicted from it",
+        "FILE",
+    )
+    device: str = option(
+        "",
+        "a device that the cost file tells of, by a part of its name: the result is predicted for it from what was "
+        "recorded there, nothing is timed, and the report says so",
+        "NAME",
     )
     growth: int = option(
         -1,
@@ -112,6 +121,8 @@ class Options:
             raise BadOption(f"--alpha: expected a factor from 1 to 10, found {self.alpha}")
         _one_of("allow", self.allow, get_args(Allow))
         _one_of("options", self.options, get_args(Deploy))
+        if self.device and self.costs is None:
+            raise BadOption(f"--device {self.device}: names a device of a cost file; give the file with --costs")
         if self.growth < -1:
             raise BadOption(f"--growth: expected -1 or more, found {self.growth}")
         for name, dims in self.shape.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from superopt.cli.audit_command import run_audit
+from superopt.cli.calibrate_command import run_calibrate
 from superopt.cli.diff_command import run_diff
 from superopt.cli.explain_command import explained, show_explained
 from superopt.cli.live import Live
@@ -40,6 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
         from superopt.cli.rule_commands import run_ops, run_rules  # operators are loaded for these alone
 
         return run_ops(arguments) if arguments.command == "ops" else run_rules(arguments, console)
+    if arguments.command == "costs":
+        from superopt.cli.costs_command import run_costs  # likewise
+
+        return run_costs(arguments, console)
     if arguments.command == "generate-rules":
         if arguments.models:
             from superopt.cli.mine_command import run_mine  # likewise
@@ -58,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         "bench": _bench,
         "diff": _diff,
         "audit": _audit,
+        "calibrate": _calibrate,
         "remote": _remote,
     }
     return commands[arguments.command](arguments, options_of(arguments), console)
@@ -124,6 +130,12 @@ def _audit(arguments: argparse.Namespace, options: Options, console: Console) ->
     report = run_audit(arguments, options, console)
     _emit(report, arguments)
     return 0 if report.confirmed else 1
+
+
+def _calibrate(arguments: argparse.Namespace, options: Options, console: Console) -> int:
+    report = run_calibrate(arguments, options, console)
+    _emit(report, arguments)
+    return 0
 
 
 def _remote(arguments: argparse.Namespace, options: Options, console: Console) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from superopt.cli.costs_parser import add_calibrate_arguments, add_costs_command
 from superopt.cli.generate_parser import add_generate_command
 from superopt.cli.rule_parser import add_rule_commands, add_specs
 from superopt.cli.service_parser import add_service_commands
@@ -24,7 +25,9 @@ EXIT_CODES = """exit codes:
   130  interrupted"""
 
 # Option type as written in `superopt.options`, and how its text is read.
-_READERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Path | None": lambda text: _path(text)}
+_READERS: dict[str, Callable[[str], Any]] = {
+    "int": int, "float": float, "str": str, "Path | None": lambda text: _path(text)
+}  # fmt: skip
 _CHOICES = {
     "Target": ("auto", "cpu", "cuda"),
     "Accept": ("faster", "not-slower"),
@@ -33,8 +36,11 @@ _CHOICES = {
 }
 CHECKING = ("target", "seed", "shape", "dim", "inputs", "threads", "time_limit", "memory_limit")
 TIMING = (*CHECKING, "budget", "costs")
-LOCAL = ("rules", "inputs", "costs", "keep_rules")
-"""Options that name files, which no service opens."""
+CALIBRATING = (
+    "target", "alpha", "allow", "options", "rules", "candidates", "seed", "shape", "dim", "threads", "memory_limit",
+)  # fmt: skip
+LOCAL = ("rules", "inputs", "costs", "device", "keep_rules")
+"""Options that name files, or what is in one, which no service opens."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -96,6 +102,12 @@ def build_parser() -> argparse.ArgumentParser:
     add_specs(audit)
     _add_printing(audit)
 
+    calibrate = _command(commands, "calibrate", "measure a device for models that are to be optimized for it elsewhere")
+    add_calibrate_arguments(calibrate, _path)
+    _add_options(calibrate, CALIBRATING)
+    _add_printing(calibrate)
+
+    add_costs_command(commands, _path)
     add_rule_commands(commands)
     add_generate_command(commands)
     add_service_commands(commands, _add_remote_options)

@@ -25,7 +25,12 @@ def show_report(console: Console, report: Report) -> None:
     table.add_row("nodes", str(report.before.nodes), str(report.after.nodes))
     table.add_row("size", size(report.before.file_bytes), size(report.after.file_bytes))
     after = report.timing.after if report.returned == "optimized" else report.timing.before
-    table.add_row("latency", latency(report.timing.before), latency(after))
+    told = report.prediction
+    if told is None:
+        table.add_row("latency", latency(report.timing.before), latency(after))
+    else:
+        seconds = told.after if report.returned == "optimized" else told.before
+        table.add_row("latency, predicted, not measured", duration(told.before), duration(seconds))
     console.print(table)
     for name, count in Counter(r.name for r in report.rewrites).most_common():
         say(console, f"  {count:5d} × {name}")

@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -112,17 +112,29 @@ class Entry:
     measured: float
 
 
+@dataclass(frozen=True)
+class RegionEntry:
+    key: RegionKey
+    time: RegionTime
+    measured: float
+
+
 def default_cost_file() -> Path:
     return user_cache_path("superopt") / "costs.sqlite"
 
 
 class CostCache:
-    def __init__(self, file: Path | None = None) -> None:
+    def __init__(self, file: Path | None = None, *, copied: bool = False) -> None:
+        """What is `copied` is in memory, and the file, which may be read-only, stays as it is."""
         self.file = default_cost_file() if file is None else file
         with self._complaining():
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(self.file, timeout=_BUSY_SECONDS, isolation_level=None)
+            if not copied:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+            name = ":memory:" if copied else self.file
+            self._database = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None)
             try:
+                if copied:
+                    self._copy()
                 self._prepare()
             except BaseException:
                 self._database.close()
@@ -173,6 +185,36 @@ class CostCache:
         with self._complaining():
             self._database.execute("insert or ignore into regions values (?, ?, ?, ?, ?)", row)
 
+    def region_entries(self) -> list[RegionEntry]:
+        """Every region in the file, oldest first."""
+        with self._complaining():
+            rows = self._database.execute(
+                "select key, seconds, reason, measured from regions order by measured, digest"
+            ).fetchall()
+            return [
+                RegionEntry(
+                    _REGION_KEYS.validate_json(key),
+                    _REGION_TIMES.validate_python({"seconds": seconds, "reason": reason}),
+                    measured,
+                )
+                for key, seconds, reason, measured in rows
+            ]
+
+    def count_regions(self) -> int:
+        with self._complaining():
+            (count,) = self._database.execute("select count(*) from regions").fetchone()
+            return count
+
+    def add_all(self, regions: Iterable[RegionEntry], comparisons: Iterable[Entry]) -> None:
+        """All at once or nothing; what the file holds already stays."""
+        region_rows = [(e.key.digest, e.key.text, e.time.seconds, e.time.reason, e.measured) for e in regions]
+        cost_rows = [(e.key.digest, e.key.text, e.comparison.model_dump_json(), e.measured) for e in comparisons]
+        with self._complaining():
+            self._database.execute("begin immediate")
+            self._database.executemany("insert or ignore into regions values (?, ?, ?, ?, ?)", region_rows)
+            self._database.executemany("insert or ignore into costs values (?, ?, ?, ?)", cost_rows)
+            self._database.execute("commit")
+
     def clear(self) -> None:
         with self._complaining():
             self._database.execute("delete from costs")
@@ -188,6 +230,11 @@ class CostCache:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _copy(self) -> None:
+        uri = f"{self.file.absolute().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as source:
+            source.backup(self._database)
 
     def _prepare(self) -> None:
         self._database.execute("begin immediate")
@@ -220,4 +267,5 @@ class CostCache:
 
 
 _KEYS = TypeAdapter(CostKey)
+_REGION_KEYS = TypeAdapter(RegionKey)
 _REGION_TIMES = TypeAdapter(RegionTime)

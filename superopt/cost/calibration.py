@@ -5,10 +5,13 @@ Times go through the timer, so a cost file keeps them; coefficients follow from 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from superopt.cost.coefficients import Coefficients, priors
 from superopt.cost.fit import OF_SAMPLES, Observation, fit
 from superopt.cost.predict import Predictor
-from superopt.cost.regions import region_subject
+from superopt.cost.race import MOST_OPEN
+from superopt.cost.regions import region_key, region_subject
 from superopt.cost.samples import samples
 from superopt.cost.timer import RegionTimer
 from superopt.cost.workloads import host
@@ -18,7 +21,29 @@ def calibrate(timer: RegionTimer, seconds: float = 10.0) -> Coefficients:
     """Coefficients of the timer's device. All samples are timed, briefly where the seconds do not suffice: what a
     cost file freezes is complete."""
     graphs = list(samples(timer.deployment.target))
-    times = timer.time([region_subject(host(), graph, {}) for graph in graphs], seconds, finish=True)
+    timer.time([region_subject(host(), graph, {}) for graph in graphs], seconds, finish=True)
+    return fitted(timer)
+
+
+def calibrate_in_parts(timer: RegionTimer, seconds: float, hurried: Callable[[], bool]) -> Iterator[int]:
+    """The same, a few samples at a time: how many are still missing before each part. What is timed is kept when its
+    part ends; from when on it is `hurried` no part begins."""
+    first, *others = samples(timer.deployment.target)
+    missing = [graph for graph in others if timer.recall(region_key(host(), graph, {})) is None]
+    for start in range(0, len(missing), MOST_OPEN):
+        yield len(missing) - start
+        if hurried():
+            return
+        part = [region_subject(host(), graph, {}) for graph in (first, *missing[start : start + MOST_OPEN])]
+        timer.time(part, seconds * len(part) / (len(others) + 1), finish=True, hurried=hurried)
+
+
+def fitted(timer: RegionTimer) -> Coefficients:
+    """From the samples whose times are known; nothing is timed."""
     predictor = Predictor()
-    seen = [Observation(predictor.amounts(g), s) for g, s in zip(graphs, times, strict=True) if s is not None]
+    seen: list[Observation] = []
+    for graph in samples(timer.deployment.target):
+        told = timer.recall(region_key(host(), graph, {}))
+        if told is not None and told.seconds is not None:
+            seen.append(Observation(predictor.amounts(graph), told.seconds))
     return fit(seen, priors(timer.deployment.target), OF_SAMPLES)

@@ -45,12 +45,17 @@ class RegionSubject:
     size: int = 0
 
 
+def region_key(model: Model, graph: Graph, sizes: Mapping[str, int]) -> str:
+    """What the time of a region depends on, apart from where and how it is run."""
+    opsets = " ".join(f"{domain}:{version}" for domain, version in sorted(model.opsets.items()))
+    return f"{structure(graph, sizes)} {opsets}"
+
+
 def region_subject(model: Model, graph: Graph, sizes: Mapping[str, int], seed: int = 0) -> RegionSubject:
     """A region of a model at given sizes of symbolic dims."""
-    opsets = " ".join(f"{domain}:{version}" for domain, version in sorted(model.opsets.items()))
     weights = {v.producer for node in graph.nodes for v in node.operands if isinstance(v.producer, Constant)}
     return RegionSubject(
-        f"{structure(graph, sizes)} {opsets}",
+        region_key(model, graph, sizes),
         lambda: standalone(model, graph, sizes),
         region_feeds(graph, sizes, seed),
         sum(constant.tensor.nbytes for constant in weights),

@@ -43,6 +43,16 @@ class Comparison(Record):
     def latency(self, name: str) -> Latency | None:
         return next(s.latency for s in self.subjects if s.name == name)
 
+    def renamed(self, names: Sequence[str]) -> Comparison:
+        """The same under other names: a cost file knows subjects by their content and their order."""
+        called = dict(zip((s.name for s in self.subjects), names, strict=True))
+        return self.model_copy(
+            update={
+                "subjects": tuple(s.model_copy(update={"name": called[s.name]}) for s in self.subjects),
+                "pairs": tuple(p.model_copy(update={"name": called[p.name]}) for p in self.pairs),
+            }
+        )
+
     def report(self, name: str, shapes: Mapping[str, Sequence[int]], frozen: bool) -> TimingReport:
         """One pair as the report of a run shows it."""
         pair = self.pair(name)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from superopt.cost.cache import CostCache, RegionKey, RegionTime
+from superopt.cost.machine import Machine, machine_here
 from superopt.cost.race import NO_TIME_LEFT
 from superopt.cost.regions import REGION_METHOD, RegionSubject, time_regions, time_yardstick
 from superopt.cost.sitting import Clock
 from superopt.cost.turn import ALONE, Turn
 from superopt.runtime.deployment import Deployment
-from superopt.runtime.facts import DeviceFacts, device_facts, runtime_facts
 
 _YARDSTICK = "yardstick"
 _YARDSTICK_SECONDS = 0.3
@@ -32,12 +32,13 @@ class RegionTimer:
         clock: Clock = time.perf_counter,
         turn: Turn = ALONE,
         otherwise: RegionTimer | None = None,
+        machine: Machine | None = None,
     ) -> None:
         """One race is one `turn` on the device; the seconds given run from its beginning. Where the first of a race
         does not run in this deployment, `otherwise` times all of them."""
         self.deployment, self.turn, self.otherwise = deployment, turn, otherwise
         self._cache, self._seed, self._clock = cache, seed, clock
-        self._known: dict[str, RegionTime] = {}
+        self._machine, self._known = machine, dict[str, RegionTime]()
 
     def time(
         self,
@@ -72,6 +73,13 @@ class RegionTimer:
             self._keep(_YARDSTICK, known)
         assert known.seconds is not None
         return known.seconds
+
+    def recall(self, key: str) -> RegionTime | None:
+        """What is known of a region by now, if only that it cannot run; nothing is timed."""
+        found = self._find(key)
+        if found is not None and found.seconds is None and self.otherwise is not None:
+            return self.otherwise.recall(key) or found
+        return found
 
     def _measure(
         self,
@@ -116,9 +124,10 @@ class RegionTimer:
             self._cache.put_region(self._key(name), found)
 
     def _key(self, name: str) -> RegionKey:
-        device = self._device
-        return RegionKey(name, self.deployment.text, device.name, device.driver, runtime_facts().version, REGION_METHOD)
+        m = self.machine
+        return RegionKey(name, self.deployment.text, m.device, m.driver, m.runtime, REGION_METHOD)
 
     @cached_property
-    def _device(self) -> DeviceFacts:
-        return device_facts(self.deployment.target, self.deployment.device_id)
+    def machine(self) -> Machine:
+        """Whose times these are: those of this machine, unless another was named."""
+        return self._machine or machine_here(self.deployment)

@@ -78,7 +78,16 @@ class ExplainJob(Record):
     options: dict[str, Any]
 
 
-AnyJob: TypeAlias = OptimizeJob | CheckJob | BenchJob | DiffJob | PageJob | SceneJob | AuditJob | ExplainJob
+class CalibrateJob(Record):
+    kind: Literal["calibrate"] = "calibrate"
+    models: list[Path]
+    seconds: float = Field(description="to measure in; the job ends by itself then")
+    options: dict[str, Any]
+
+
+AnyJob: TypeAlias = (
+    OptimizeJob | CheckJob | BenchJob | DiffJob | PageJob | SceneJob | AuditJob | ExplainJob | CalibrateJob
+)
 Job = Annotated[AnyJob, Field(discriminator="kind")]
 JOB: TypeAdapter[AnyJob] = TypeAdapter(Job)
 

@@ -16,6 +16,7 @@ from superopt.engine.job import (
     AnyEvent,
     AnyJob,
     AuditJob,
+    CalibrateJob,
     CheckJob,
     DiffJob,
     Done,
@@ -34,6 +35,7 @@ from superopt.options import from_json
 from superopt.report import Report
 from superopt.runtime.heap import map_large_blocks
 from superopt.search.audit import audit
+from superopt.search.calibrating import calibrate_models
 from superopt.search.compare import bench_models, check_models
 from superopt.search.ending import Ending
 from superopt.search.explain import explain
@@ -83,6 +85,9 @@ def _work(job: AnyJob, send: Callable[[AnyEvent], None]) -> Done:
             report=outcome.report.model_dump(mode="json"), result=outcome.written.path,
             data_files=list(outcome.written.data_files), candidate=outcome.candidate,
         )  # fmt: skip
+    if isinstance(job, CalibrateJob):
+        measured = calibrate_models(job.models, options, job.seconds, tell, _ending(send, standing))
+        return Done(report=measured.model_dump(mode="json"))
     if isinstance(job, CheckJob):
         return Done(report=check_models(job.original, job.candidate, options, tell).model_dump(mode="json"))
     if isinstance(job, AuditJob):

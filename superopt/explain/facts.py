@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from superopt.explain.command import reproduce
 from superopt.explain.figures import duration, plural, size
 from superopt.explain.markup import Markup, element, join
-from superopt.report import DeploymentReport, Latency, Portable, Report, SearchReport
+from superopt.report import DeploymentReport, Latency, Portable, PredictionReport, Report, SearchReport
 
 
 def check_section(report: Report) -> Markup:
@@ -43,9 +43,21 @@ def again_section(report: Report) -> Markup:
         ("latency before", _latency(report.timing.before)), ("latency after", _latency(report.timing.after)),
         ("peak memory", size(report.peak_memory_bytes)), ("took", duration(report.seconds)),
     ]  # fmt: skip
+    if report.prediction is not None:
+        facts[-4:-2] = prediction_facts(report.prediction)
     options = [(name, str(value)) for name, value in report.options.items()]
     everything = element("details", element("summary", "every option"), _pairs(options))
     return element("pre", reproduce(report), class_="command") + _pairs(facts) + everything
+
+
+def prediction_facts(told: PredictionReport) -> list[tuple[str, str]]:
+    """In the place of latencies, where nothing was timed."""
+    return [
+        ("predicted, not measured", f"for onnxruntime {told.onnxruntime}, {told.deployment}"),
+        ("latency before", f"{duration(told.before)}, {told.before_is}"),
+        ("latency after", f"{duration(told.after)}, predicted"),
+        ("from", f"{told.costs}: {told.recorded_share:.0%} of a run recorded, {told.samples} sample operators"),
+    ]
 
 
 def running_section(deployment: DeploymentReport, portable: Portable | None) -> Markup:

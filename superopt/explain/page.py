@@ -123,8 +123,11 @@ def _tiles(tiles: Sequence[tuple[str, str, str]]) -> Markup:
 
 
 def _report_tiles(report: Report) -> list[tuple[str, str, str]]:
-    timing, before, after = report.timing, report.before, report.after
+    timing, before, after, told = report.timing, report.before, report.after, report.prediction
     tiles: list[tuple[str, str, str]] = []
+    if told is not None:
+        tiles.append(("speed-up", f"{told.speedup:.2f}×", f"predicted, not measured; cautiously {told.cautious:.2f}×"))
+        tiles.append(("latency", duration(told.after), f"predicted, not measured; was {duration(told.before)}"))
     if timing.speedup is not None and timing.speedup_interval is not None:
         low, high = timing.speedup_interval.low, timing.speedup_interval.high
         tiles.append(("speed-up", f"{timing.speedup:.2f}×", f"{low:.2f} to {high:.2f}, 95 % sure"))

@@ -5,9 +5,18 @@
 
 from superopt.report.audit import AuditedRule, AuditedWeights, AuditReport
 from superopt.report.check import CheckReport, OutputCheck
+from superopt.report.costs import (
+    CalibratedModel,
+    CalibrationReport,
+    CostsReport,
+    RecordedDeployment,
+    RecordedMachine,
+    Tally,
+)
 from superopt.report.deployment import DeploymentReport, DeploymentTrial, Portable
 from superopt.report.diff import DiffRegion, DiffReport
 from superopt.report.explained import Explained, ExplainReport, RuleAttempt
+from superopt.report.prediction import PredictionReport
 from superopt.report.record import SCHEMA_VERSION, Environment, ModelFacts, Record
 from superopt.report.rewrites import OwnRule, Rewrite, TracedRegion, TracedStep
 from superopt.report.run import Report, SearchReport
@@ -20,7 +29,10 @@ __all__ = [
     "AuditedWeights",
     "BenchReport",
     "BenchRow",
+    "CalibratedModel",
+    "CalibrationReport",
     "CheckReport",
+    "CostsReport",
     "DeploymentReport",
     "DeploymentTrial",
     "DiffRegion",
@@ -35,12 +47,16 @@ __all__ = [
     "OwnRule",
     "PointTiming",
     "Portable",
+    "PredictionReport",
     "Profile",
     "Record",
+    "RecordedDeployment",
+    "RecordedMachine",
     "Report",
     "Rewrite",
     "RuleAttempt",
     "SearchReport",
+    "Tally",
     "TimingReport",
     "TracedRegion",
     "TracedStep",

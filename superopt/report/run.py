@@ -9,6 +9,7 @@ from pydantic import Field
 from superopt.report.check import CheckReport
 from superopt.report.deployment import DeploymentReport, Portable
 from superopt.report.explained import Explained
+from superopt.report.prediction import PredictionReport
 from superopt.report.record import SCHEMA_VERSION, Environment, ModelFacts, Record
 from superopt.report.rewrites import OwnRule, Rewrite, TracedRegion
 from superopt.report.timing import Profile, TimingReport
@@ -48,6 +49,9 @@ class Report(Record):
     candidate_nodes: int = Field(description="nodes of the candidate, also when the original came back")
     check: CheckReport
     timing: TimingReport
+    prediction: PredictionReport | None = Field(
+        default=None, description="only where the device is not here: then nothing was timed, and this takes its place"
+    )
     search: SearchReport | None = Field(default=None, description="none when the rules were not searched")
     trace: list[TracedRegion] = Field(
         default_factory=list[TracedRegion], description="the rules' rewrites, for `superopt audit` to make again"

@@ -85,6 +85,29 @@ class Deployment:
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
+def parse_deployment(text: str) -> Deployment:
+    """The inverse of `Deployment.text`. Keys of a session's configuration have a dot, options of a provider none."""
+    target, *words = text.split(" ")
+    pairs = [(name, value) for name, equals, value in (word.partition("=") for word in words) if equals]
+    given = dict(pairs)
+    threads, level = given.pop("threads", ""), given.pop("level", "")
+    try:
+        found = Deployment(
+            target if target == "cuda" else "cpu",
+            threads=int(threads),
+            level=next(known for known in get_args(Level) if known == level),
+            tf32=given.pop("use_tf32", "1") == "1",
+            provider_options=tuple((k, v) for k, v in given.items() if "." not in k and not k.startswith("dim:")),
+            config=tuple((k, v) for k, v in given.items() if "." in k and not k.startswith("dim:")),
+            free_dims=tuple((k.removeprefix("dim:"), int(v)) for k, v in given.items() if k.startswith("dim:")),
+        )
+    except (ValueError, StopIteration, BadOption):
+        raise BadOption(f"expected a deployment, found {text[:200]!r}") from None
+    if found.text != text:
+        raise BadOption(f"expected a deployment, found {text[:200]!r}")
+    return found
+
+
 def _sorted(what: str, pairs: Iterable[tuple[str, object]]) -> tuple[tuple[str, object], ...]:
     ordered = tuple(sorted(pairs, key=lambda pair: pair[0]))
     for (name, _), (following, _) in itertools.pairwise(ordered):

@@ -80,6 +80,7 @@ class _Audit:
             else:
                 self._confirm_rewritten()
             self._confirm_file("the result", self.optimized, self.report.after)
+            self._tell_prediction()
         except _Doubt as doubt:
             problems.append(str(doubt))
             problems += [p for p in self._other_files() if p not in problems]
@@ -98,6 +99,14 @@ class _Audit:
             weights=self.weights,
             notes=self.notes,
         )
+
+    def _tell_prediction(self) -> None:
+        told = self.report.prediction
+        if told is not None:
+            self.notes.append(
+                f"the speed-up was predicted for {told.device}, not measured, and is not made again here: superopt "
+                "bench measures it there; outputs were checked on the CPU alone, superopt check compares them there"
+            )
 
     def _confirm_file(self, what: str, model: Model, told: ModelFacts) -> None:
         if model.sha256 != told.sha256:
@@ -140,7 +149,7 @@ class _Audit:
             combined.update(found.values())
             return found
 
-        cuda = self.report.environment.target == "cuda"
+        cuda = self.report.environment.target == "cuda" and self.report.prediction is None
         vocabulary = Vocabulary(contrib=self.options.allow == "contrib", cuda=cuda)
         workshop = Workshop(base, tidied.graph, book, vocabulary, combining)
         trace = [heard(record) for record in self.report.trace]

@@ -18,7 +18,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from superopt.cost.contest import Method
 from superopt.cost.measure import Subject, compare
-from superopt.cost.result import Comparison, PairTiming
+from superopt.cost.result import Comparison, PairTiming, SubjectTiming
 from superopt.cost.turn import ALONE, Turn
 from superopt.errors import CannotRun
 from superopt.ir.onnx import load
@@ -84,6 +84,16 @@ def metadata_of(deployment: Deployment) -> dict[str, str]:
 def metadata_of_options(options: Mapping[str, str]) -> dict[str, str]:
     """The same from the options as a report has them."""
     return {"superopt.deployment": json.dumps(dict(options), sort_keys=True)}
+
+
+def comparison_of(found: Deployed) -> Comparison:
+    """What a cost file keeps of a search: how much faster the best is than the base."""
+    pair = PairTiming(
+        name="best", verdict="not faster" if found.speedup is None else "faster", reason="session options",
+        speedup=found.speedup or 1.0, interval=found.interval, sittings=0, pairs=0,
+    )  # fmt: skip
+    subjects = (SubjectTiming(name="base", latency=None), SubjectTiming(name="best", latency=None))
+    return Comparison(subjects=subjects, pairs=(pair,), seconds=found.seconds, one_at_a_time=False)
 
 
 def search_deployment(

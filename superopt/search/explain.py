@@ -24,7 +24,7 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
 from superopt.rewrite.text import format_rule
 from superopt.rewrite.whole import piece_of
-from superopt.runtime.target import resolve_target
+from superopt.search.aim import aim_of
 from superopt.search.bodies import graphs
 from superopt.search.places import Place, find, refuse_unknown
 from superopt.search.rulebook import Rulebook, open_rulebook
@@ -46,11 +46,18 @@ def explain(path: Path, asked: Sequence[str], options: Options, report: Report |
     base = raised(model, options.opset) if options.opset else model
     growth = None if options.growth < 0 else options.growth
     tidied = normalize(base, growth_cap=growth, forbid=set(report.left_out) if report is not None else ())
-    target = resolve_target(options.target) if report is None else report.environment.target
-    vocabulary = Vocabulary(contrib=options.allow == "contrib", cuda=target == "cuda")
+    vocabulary = Vocabulary(contrib=options.allow == "contrib", cuda=_is_on_cuda(options, report))
     explainer = _Explainer(base, tidied, open_rulebook(options.rules), vocabulary, report)
     tell("explaining", ", ".join(asked))
     return ExplainReport(explained=[found for name in asked for found in explainer.explain(name)])
+
+
+def _is_on_cuda(options: Options, report: Report | None) -> bool:
+    """Whether results run on a GPU that is here; what only such ones run is not used elsewhere."""
+    if report is not None:
+        return report.environment.target == "cuda" and report.prediction is None
+    aim = aim_of(options)
+    return aim.target == "cuda" and aim.machine is None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from superopt.ir.graph import Node, Value
+from superopt.ir.graph import Value
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
 from superopt.search.ending import Ending
@@ -21,7 +21,7 @@ from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import Judge, Look
 from superopt.search.mutated import mutated_regions
 from superopt.search.parallel import Task, explore_all
-from superopt.search.regions import Region, cut, extract, stitch
+from superopt.search.regions import Region, cut, extract, is_open, stitch
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
 from superopt.search.stages import Tell
@@ -54,12 +54,13 @@ class Hunter:
         tell: Tell,
         ending: Ending,
         forecast: Forecast | None = None,
+        judging: type[Judge] = Judge,
     ) -> None:
         self.rules, self.rewriter, self.scales, self.budget = book.rules, rewriter, scales, budget
         self.tell, self.ending = tell, ending
         self.found = Hunted()
         self.forecast = forecast or Forecast()
-        self.judge = Judge(scales, budget, self.found, tell, ending, self.forecast)
+        self.judge = judging(scales, budget, self.found, tell, ending, self.forecast)
         self._choices: dict[str, _Choice] = {}
         self._stop = False
 
@@ -81,7 +82,7 @@ class Hunter:
         self.forecast.begin(where)
         kinds = self._kinds([region for region, _ in found])
         candidates = {region.members: group for region, group in found}
-        whole = self._price(cut(piece, self._is_open, 0, where)) if found else None
+        whole = self._price(cut(piece, is_open(self.rewriter), 0, where)) if found else None
         for key, look in self._looks(kinds, kinds, whole).items():
             look.candidates, look.curious = candidates[look.region.members], True
             self.judge.time(look)
@@ -91,7 +92,7 @@ class Hunter:
         return piece
 
     def _round(self, piece: Piece, where: str, number: int) -> tuple[Piece, bool]:
-        regions = cut(piece, self._is_open, number, where)
+        regions = cut(piece, is_open(self.rewriter), number, where)
         self.forecast.begin(where)
         kinds = self._kinds(regions)
         if not number:
@@ -152,9 +153,6 @@ class Hunter:
     def _in_order(self, kinds: Mapping[str, Sequence[Region]], piece: Piece) -> list[tuple[Region, str]]:
         found = [(region, key) for key, group in kinds.items() for region in group]
         return sorted(found, key=lambda pair: piece.position(pair[0].members[0]))
-
-    def _is_open(self, node: Node) -> bool:
-        return not node.bodies and not isinstance(self.rewriter.reader.read(node), str)
 
     def _explore(self, regions: Sequence[Region]) -> list[Sequence[Candidate]]:
         left = 0.0 if self.ending.is_asked() else self.budget.search - self.found.thinking

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from superopt.rewrite.rule import Rule
 from superopt.search.trace import Traced
 
+CAUTION = 0.5
+"""Part of a predicted gain that is counted on."""
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -33,10 +36,19 @@ class Gain:
     rules: tuple[str, ...]
     sure: bool = True
     """False where the clock only says that it is no slower."""
+    timed: bool = True
+    """False where `measured` is a prediction: nobody has timed the region on the device."""
+    confirmed: bool = True
+    """False where nobody has timed it there a second time."""
 
     @property
     def seconds(self) -> float:
         return self.count * (self.measured[0] - self.measured[1])
+
+    @property
+    def cautious(self) -> float:
+        """The same, but half of it where the clock has not said it twice."""
+        return self.seconds if self.timed and self.confirmed else CAUTION * self.seconds
 
 
 @dataclass
@@ -73,5 +85,9 @@ class Hunted:
 
     def saving(self, trace: Sequence[Traced]) -> float:
         """Seconds that a run of the model should take less with this part of the trace, as regions were timed."""
+        return sum(gain.seconds for gain in self.made(trace))
+
+    def made(self, trace: Sequence[Traced]) -> list[Gain]:
+        """What this part of the trace is worth, kind by kind."""
         kinds = {record.kind for record in trace}
-        return sum(gain.seconds for gain in self.gains if gain.kind in kinds)
+        return [gain for gain in self.gains if gain.kind in kinds]

@@ -20,6 +20,7 @@ from superopt.options import Options
 from superopt.report import SearchReport
 from superopt.search.ending import Ending
 from superopt.search.hunted import Budget, Hunted
+from superopt.search.recorded_trial import RecordedTrial
 from superopt.search.stages import Tell
 from superopt.search.trial import Trial
 from superopt.search.workshop import Workshop
@@ -54,7 +55,7 @@ class Ground:
     def __init__(self, trial: Trial, options: Options, tell: Tell, ending: Ending) -> None:
         self.trial, self.options, self.tell, self.ending = trial, options, tell, ending
         self._stack = ExitStack()
-        self._cache = None if options.costs is None else self._stack.enter_context(CostCache(options.costs))
+        self._cache = None if trial.costs is None else self._stack.enter_context(trial.costs.opened())
 
     def __enter__(self) -> Self:
         return self
@@ -70,38 +71,49 @@ class Ground:
             return Hunting.nothing("the rules were not searched: an end was asked for before")
         try:
             sizes = self.trial.symbol_sizes()
-            predictor = Predictor(sizes, self._coefficients)
+            predictor = Predictor(sizes, self.coefficients)
         except CannotRun as error:  # a model that cannot be run cannot be measured; the check will say so too
             return Hunting.nothing(f"the rules were not searched: {error}")
         options = self.options
         budget = Budget(
             search=share * options.budget, measure=share * MEASURE * options.budget, candidates=options.candidates,
             alpha=options.alpha, growth=_growth(workshop, options),
-            partial=PARTIAL * options.budget if options.partial and share == 1.0 else 0.0,
+            partial=PARTIAL * options.budget if self._is_mutating and share == 1.0 else 0.0,
         )  # fmt: skip
-        found, correlation = workshop.hunt(self._timer, predictor, sizes, budget, self.tell, self.ending)
+        found, correlation = workshop.hunt(self.timer, predictor, sizes, budget, self.tell, self.ending)
         return Hunting(found, correlation, peak=peak_resident_bytes(), notes=tuple(found.notes))
 
-    @cached_property
-    def _timer(self) -> RegionTimer:
-        """Of what cannot be captured in a CUDA graph, all is timed without."""
-        trial, seed = self.trial, self.options.seed
-        plain = RegionTimer(trial.deployment, self._cache, seed, turn=trial.turn)
-        if trial.timed == trial.deployment:
-            return plain
-        return RegionTimer(trial.timed, self._cache, seed, turn=trial.turn, otherwise=plain)
+    @property
+    def _is_mutating(self) -> bool:
+        """Mutants are proved only where the clock found them faster, and need one."""
+        return self.options.partial and not isinstance(self.trial, RecordedTrial)
 
     @cached_property
-    def _coefficients(self) -> Coefficients:
+    def timer(self) -> RegionTimer:
+        if isinstance(self.trial, RecordedTrial):
+            assert self._cache is not None
+            return self.trial.timer(self._cache)
+        return region_timer(self.trial, self._cache, self.options.seed)
+
+    @cached_property
+    def coefficients(self) -> Coefficients:
         """From the cost file given, or else from the user's own; where neither works, what is true of most devices."""
         self.tell("calibrating", "")
         if self._cache is not None:
-            return calibrate(self._timer, CALIBRATION)
+            return calibrate(self.timer, CALIBRATION)
         try:
             with CostCache() as own:
                 return calibrate(RegionTimer(self.trial.timed, own, turn=self.trial.turn), CALIBRATION)
         except SuperoptError:
             return priors(self.trial.deployment.target)
+
+
+def region_timer(trial: Trial, cache: CostCache | None, seed: int) -> RegionTimer:
+    """Of what cannot be captured in a CUDA graph, all is timed without."""
+    plain = RegionTimer(trial.deployment, cache, seed, turn=trial.turn)
+    if trial.timed == trial.deployment:
+        return plain
+    return RegionTimer(trial.timed, cache, seed, turn=trial.turn, otherwise=plain)
 
 
 def _growth(workshop: Workshop, options: Options) -> int:

@@ -27,7 +27,7 @@ WORTH = 0.985
 HOPEFUL = 0.995
 """Predicted cost, over the region's own, from which on a candidate that was timed no slower is used in hope: what a
 region is too small to tell, the whole model may."""
-ALIKE = 1.01
+ALIKE = 1.02
 """Measured times that are no different; among those the fewest steps win."""
 TRIMMED = 1.005
 """Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
@@ -46,6 +46,8 @@ class Look:
     candidates: Sequence[Candidate] = ()
     curious: bool = False
     """Whether the clock is asked whatever is predicted."""
+    guessed: set[Candidate] = field(default_factory=set[Candidate])
+    """Those whose time is a prediction, where the device is not here to be asked."""
     times: dict[Candidate, float | None] = field(default_factory=dict[Candidate, "float | None"])
     cores: dict[tuple[Value, ...], Candidate] = field(default_factory=dict[tuple[Value, ...], Candidate])
 
@@ -102,13 +104,22 @@ class Judge:
         self._keep(look, chosen, (own, taken), sure)
         return chosen.steps
 
-    def _keep(self, look: Look, chosen: Candidate, measured: tuple[float, float], sure: bool) -> None:
+    def _keep(
+        self,
+        look: Look,
+        chosen: Candidate,
+        measured: tuple[float, float],
+        sure: bool,
+        *,
+        timed: bool = True,
+        confirmed: bool = True,
+    ) -> None:
         for number, step in enumerate(chosen.steps):
             before, after = self._price(step.before, look.region), self._price(step.after, look.region)
             self.found.costs[look.kind, number] = (before, after)
         predicted = (look.candidates[0].cost, chosen.cost)
         rules = tuple(s.rule.name for s in chosen.steps)
-        self.found.gains.append(Gain(look.kind, look.count, predicted, measured, rules, sure))
+        self.found.gains.append(Gain(look.kind, look.count, predicted, measured, rules, sure, timed, confirmed))
         self.ending.is_worthwhile()
         self.forecast.gain(look.region.where, look.part, *measured)
         self.ending.is_worth(self.forecast.speedup, "predicted")

@@ -18,21 +18,33 @@ from superopt.ir.onnx.save import annotate
 from superopt.ir.onnx.stats import added_operators
 from superopt.normalize import normalize
 from superopt.options import Options
-from superopt.report import CheckReport, Environment, ModelFacts, Portable, Report, Rewrite, TimingReport
+from superopt.report import (
+    CheckReport,
+    Environment,
+    ModelFacts,
+    Portable,
+    PredictionReport,
+    Report,
+    Rewrite,
+    TimingReport,
+)
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rule import Rule
+from superopt.search.aim import aim_of
 from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.ending import Ending
+from superopt.search.foretold import foretell, notes_of, nothing_foretold, verdict_of
 from superopt.search.hunted import Hunted
 from superopt.search.hunting import Ground, Hunting, search_report
 from superopt.search.launches import RECORDED
+from superopt.search.recorded_trial import RecordedTrial
 from superopt.search.rivals import WITH_OPTIONS, Rivals, rivals
 from superopt.search.rulebook import Rulebook, open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
 from superopt.search.stages import Tell
 from superopt.search.trace import own_rules_used, told
 from superopt.search.trial import ORIGINAL, Heard, Trial
-from superopt.search.variants import Repairer, Variant, variants
+from superopt.search.variants import TIDIED, Repairer, Variant, variants
 from superopt.search.workshop import Workshop
 
 Found = Callable[[ModelFacts, list[str], Environment], None]
@@ -41,6 +53,7 @@ HEAT, RACE, FURTHER, PORTABLE = 0.2, 1.0, 2.0, 0.3
 """Shares of the budget: to choose among variants; to compare the chosen one with the original, which ends as soon as
 the two are told apart; on top of that, while a small gain is still open; and to see what standard operators alone would
 give."""
+ONLY_ANSWERS = "an exported or read-only file only answers: what was measured besides was not added"
 ALIKE = 1.01
 """Times of variants that are no different; among those the one whose regions gained most is chosen."""
 INTERRUPTED = "interrupted: the search ended with what it had until then, which was checked in full and timed in short"
@@ -96,7 +109,8 @@ class _Run:
         _refuse_lost_data(self.model, where)
         self.where, self.options, self.tell, self.ending = where, options, tell, ending
         self.before = facts(self.model)
-        self.trial = Trial(self.model, options, tell, ending, turn)
+        self.trial = trial_of(self.model, options, tell, ending, turn)
+        self.prediction: PredictionReport | None = None
         self.growth = None if options.growth < 0 else options.growth
         self.base = raised(self.model, options.opset) if options.opset else self.model
         found(self.before, list(self.model.external), self.trial.environment())
@@ -120,8 +134,10 @@ class _Run:
             if checked is not None and (written is None or checked.graph is not variant.graph):
                 written = self._stage(checked.graph)
             timing = self._time(checked, written, hunting.found)
+            if isinstance(self.trial, RecordedTrial):
+                self.prediction = self._foretell(self.trial, ground, workshop, checked, hunting, files.get(TIDIED))
             accepted = checked is not None and _is_equal(checked) and self._accepts(timing)
-            self._worth((timing.speedup or 1.0) if accepted else 1.0)
+            self._worth((self._speedup(timing) or 1.0) if accepted else 1.0)
             wanted = accepted and not self.ending.is_asked()
             portable = self._portable(checked, tidied.rewrites, workshop, ground) if wanted else None
         return self._finish(checked, written, timing, accepted, repairer.workshop, hunting, portable)
@@ -140,7 +156,22 @@ class _Run:
         return found.rules, found.notes
 
     def _vocabulary(self, contrib: bool) -> Vocabulary:
-        return Vocabulary(contrib=contrib, cuda=self.trial.deployment.target == "cuda")
+        """What runs on CUDA alone could not be checked where there is none."""
+        return Vocabulary(contrib=contrib, cuda=self.trial.here.target == "cuda")
+
+    def _foretell(
+        self,
+        trial: RecordedTrial,
+        ground: Ground,
+        workshop: Workshop,
+        checked: Variant | None,
+        hunting: Hunting,
+        tidied: Written | None,
+    ) -> PredictionReport | None:
+        if not hunting.searched:
+            return None
+        gains = hunting.found.made(checked.trace) if checked is not None else []
+        return foretell(trial, ground, workshop, gains, None if tidied is None else load(tidied.path), self.options)
 
     def _check(self, graph: Graph) -> CheckReport:
         return self.trial.check(self._stage(graph).path)
@@ -152,6 +183,8 @@ class _Run:
         extra = {} if checked is None else added_operators(self.base, checked.graph)
         if not extra:
             return None
+        if isinstance(self.trial, RecordedTrial):
+            return Portable(operators=extra, speedup=None, interval=None, note=self.trial.time_original().reason)
         self.tell("searching", "standard operators alone")
         standard = Workshop(self.base, workshop.tidied, workshop.book, self._vocabulary(False))
         hunting = ground.hunt(standard, PORTABLE)
@@ -162,8 +195,11 @@ class _Run:
         note = "timed, not checked: `--allow standard` checks it" if report.status != "untimed" else report.reason
         return Portable(operators=extra, speedup=report.speedup, interval=report.speedup_interval, note=note)
 
+    def _speedup(self, timing: TimingReport) -> float | None:
+        return timing.speedup if self.prediction is None else self.prediction.speedup
+
     def _worth(self, speedup: float) -> None:
-        self.ending.is_worth(speedup, "measured")
+        self.ending.is_worth(speedup, "predicted" if isinstance(self.trial, RecordedTrial) else "measured")
 
     def _best(
         self, candidates: list[Variant], hunted: Hunted, heard: Heard | None = None
@@ -178,7 +214,7 @@ class _Run:
             return candidates[0], {}
         files = {c.name: self._stage(c.graph) for c in changed}
         most = max(changed, key=lambda c: hunted.saving(c.trace))
-        if len(changed) == 1 or self.ending.is_asked():
+        if len(changed) == 1 or self.ending.is_asked() or isinstance(self.trial, RecordedTrial):
             return most, files
         try:
             models = {ORIGINAL: self.model, **{name: load(w.path) for name, w in files.items()}}
@@ -206,6 +242,8 @@ class _Run:
         return self.trial.race(load(written.path), RACE * budget, FURTHER * budget, saving, self._worth)
 
     def _accepts(self, timing: TimingReport) -> bool:
+        if isinstance(self.trial, RecordedTrial):
+            return self.prediction is not None and self.prediction.cautious >= self.prediction.least
         if timing.status == "faster":
             return True
         interval = timing.speedup_interval
@@ -241,7 +279,7 @@ class _Run:
         trace = checked.trace if checked is not None else ()
         rules = workshop.rewrites(trace, hunting.found)
         report = Report(
-            verdict=_verdict(checked, timing, accepted),
+            verdict=_verdict(checked, timing, accepted, self.prediction),
             returned="optimized" if accepted else "original",
             before=self.before,
             after=after,
@@ -249,6 +287,7 @@ class _Run:
             candidate_nodes=_nodes(checked.graph if checked is not None else self.model.graph),
             check=checked.check if checked is not None and checked.check is not None else nothing_to_check(),
             timing=timing,
+            prediction=self.prediction,
             search=search_report(hunting, workshop, self.options),
             trace=[told(record, workshop.book.digests) for record in trace],
             mutants=own_rules_used(trace, hunting.found.mutated.rules, workshop.book.digests),
@@ -273,8 +312,14 @@ class _Run:
         return Outcome(result, report, None if written is None else written.path)
 
     def _notes(self, accepted: bool) -> list[str]:
-        recorded = [RECORDED] if self.trial.was_recorded else []
-        return [*([INTERRUPTED] if self.ending.is_asked() else ()), *recorded, *self._raised(accepted)]
+        told = [INTERRUPTED] if self.ending.is_asked() else []
+        if isinstance(self.trial, RecordedTrial):
+            told += [] if self.prediction is None else notes_of(self.prediction, accepted)
+            return [*told, *self._raised(accepted)]
+        told += [RECORDED] if self.trial.was_recorded else []
+        costs = self.trial.costs
+        told += [] if costs is None or costs.grows else [f"{costs.file}: {ONLY_ANSWERS}"]
+        return [*told, *self._raised(accepted)]
 
     def _raised(self, accepted: bool) -> list[str]:
         if not accepted or self.base is self.model:
@@ -302,6 +347,14 @@ class _Run:
             return None
 
 
+def trial_of(model: Model, options: Options, tell: Tell, ending: Ending, turn: Turn) -> Trial:
+    """Of the device that is here, or of one that a cost file tells of."""
+    machine = aim_of(options).machine
+    if machine is not None:
+        return RecordedTrial(model, options, machine, tell, ending, turn)
+    return Trial(model, options, tell, ending, turn)
+
+
 def _told(found: Rivals | None) -> list[str]:
     return [found.text] if found is not None and found.text else []
 
@@ -319,15 +372,21 @@ def _refuse_lost_data(model: Model, where: Destination) -> None:
             raise BadOption(f"{where.name}: the model keeps its weights in a file of that name; choose another")
 
 
-def _verdict(candidate: Variant | None, timing: TimingReport, accepted: bool) -> str:
+def _verdict(
+    candidate: Variant | None, timing: TimingReport, accepted: bool, prediction: PredictionReport | None
+) -> str:
     if candidate is not None and candidate.is_repaired and not candidate.is_changed:
         return "0 %: all that was rewritten changed the outputs and was left out; the original's own bytes are returned"
     if candidate is None or candidate.check is None or not candidate.is_changed:
+        if prediction is not None:
+            return nothing_foretold(prediction)
         return "0 %: nothing to improve; the original's own bytes are returned"
     if candidate.check.status == "different":
         return f"the rewritten model differs ({candidate.check.reason}); the original's own bytes are returned"
     if candidate.check.status == "unchecked":
         return f"could not be checked ({candidate.check.reason}); the original's own bytes are returned"
+    if prediction is not None:
+        return verdict_of(prediction, accepted)
     if accepted and timing.status == "faster" and timing.speedup is not None and timing.speedup_interval is not None:
         low, high = timing.speedup_interval.low, timing.speedup_interval.high
         return f"{timing.speedup:.2f}× faster ({low:.2f} to {high:.2f}), outputs checked equal"

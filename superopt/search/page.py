@@ -31,7 +31,7 @@ def write_page(
     """Write the page of a run and return the profile that was made for it; `candidate`: returned or not."""
     model = load(original)
     other = None if candidate is None else load(candidate)
-    profiled = _profile(model, other, options, tell)
+    profiled = None if report.prediction is not None else _profile(model, other, options, tell)
     tell("drawing", "")
     difference = None if other is None else compare(model.graph, other.graph)
     told = report.model_copy(update={"profile": profiled})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from superopt.cost.regions import RegionSubject, region_subject
+from superopt.cost.regions import RegionSubject, region_key, region_subject
 from superopt.cost.structure import structure
 from superopt.cost.timer import RegionTimer
 from superopt.ir.graph import Graph
@@ -34,6 +34,10 @@ class Scales:
     def subject(self, piece: Piece, region: Region) -> RegionSubject:
         """The graph as the clock wants it, with the nodes behind its weights."""
         return region_subject(self.model, self._full(piece, region), self.sizes)
+
+    def key(self, region: Region) -> str:
+        """What the clock's answer to the region is kept under."""
+        return region_key(self.model, self._full(region.piece, region), self.sizes)
 
     def structure(self, region: Region) -> str:
         """Equal for regions that differ in their weights alone."""

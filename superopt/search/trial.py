@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from superopt.check import Request, check, make_feeds
-from superopt.cost.cache import CostCache, CostKey, Input
+from superopt.cost.cache import CostKey, Input
 from superopt.cost.contest import Method, Progress
+from superopt.cost.costs import Costs
+from superopt.cost.machine import Machine, machine_here
 from superopt.cost.measure import Subject, compare
 from superopt.cost.result import Comparison, PairTiming
 from superopt.cost.turn import ALONE, Turn
@@ -24,10 +26,10 @@ from superopt.options import Options
 from superopt.report import CheckReport, Environment, TimingReport
 from superopt.runtime.cores import usable_cores
 from superopt.runtime.deployment import Deployment
-from superopt.runtime.facts import device_facts, runtime_facts
+from superopt.runtime.facts import runtime_facts
 from superopt.runtime.session import Session
 from superopt.runtime.target import resolve_target
-from superopt.search.deployments import Deployed, search_deployment
+from superopt.search.deployments import Deployed, comparison_of, search_deployment
 from superopt.search.ending import Ending
 from superopt.search.launches import recording_pays, with_recorded_launches
 from superopt.search.sizes import Point, points_of, rows, weigh
@@ -43,14 +45,29 @@ class Trial:
     """Raises `BadModel` at once for a model that this onnxruntime is too old for."""
 
     def __init__(
-        self, model: Model, options: Options, tell: Tell, ending: Ending | None = None, turn: Turn = ALONE
+        self,
+        model: Model,
+        options: Options,
+        tell: Tell,
+        ending: Ending | None = None,
+        turn: Turn = ALONE,
+        deployment: Deployment | None = None,
+        machine: Machine | None = None,
     ) -> None:
-        """Whatever runs on the device waits for its `turn`, checks included: they would disturb what others time."""
+        """Whatever runs on the device waits for its `turn`, checks included: they would disturb what others time.
+
+        `deployment` and `machine` are what the model is meant for, where that is not the device of the options.
+        """
         refuse_future(model)
         self.model, self.options, self._tell, self.turn = model, options, tell, turn
         self._hurried = (ending or Ending()).is_asked
-        target = resolve_target(options.target)
-        self.deployment = Deployment(target, threads=options.threads or usable_cores())
+        threads = options.threads or usable_cores()
+        self.deployment = deployment or Deployment(resolve_target(options.target), threads=threads)
+        self.here = self.deployment
+        """What models are run with on this machine."""
+        self.machine = machine or machine_here(self.deployment)
+        """Whose times count."""
+        self.costs = None if options.costs is None else Costs(options.costs)
         self.points = points_of(options.dim)
         first, *others = (dict(point.sizes) for point in self.points)
         self._request = Request(
@@ -76,7 +93,7 @@ class Trial:
         self._tell("checking", "")
         with self.turn.taken():
             return check(
-                self.model, candidate, self._request, deployment=self.deployment,
+                self.model, candidate, self._request, deployment=self.here,
                 progress=lambda text: self._tell("checking", text),
             )  # fmt: skip
 
@@ -124,10 +141,19 @@ class Trial:
         """The session options that a model runs best with; those given where no search is wanted."""
         if self.options.options == "fixed" or self._hurried():
             return Deployed(self.deployment, self.deployment, searched=False)
-        return search_deployment(
+        found = search_deployment(
             path, self._feeds[0], self.deployment, seconds, further=self._feeds[1:], seed=self.options.seed,
             tell=self._tell, measure=self._cached, hurried=self._hurried, turn=self.turn,
         )  # fmt: skip
+        if self.costs is not None and not self._hurried():
+            with self.costs.opened() as cache:
+                cache.put(self._key_of_best(load(path), found.best), comparison_of(found))
+        return found
+
+    def _key_of_best(self, model: Model, best: Deployment) -> CostKey:
+        """Of a model against itself: with the options that it was found to run best with, and without. Those answer the
+        same, which of a choice that was merely timed nobody has said."""
+        return self._key((model, model), (self.deployment, best), self._feeds[0])
 
     def race_deployed(
         self, original: tuple[Path, Deployment], candidate: tuple[Path, Deployment], seconds: float
@@ -140,14 +166,17 @@ class Trial:
 
     def _cached(self, subjects: Sequence[Subject], feeds: Mapping[str, Any], method: Method) -> Comparison:
         """A comparison of deployments, from the cost file where it is there."""
-        if self.options.costs is None:
-            return compare(subjects, feeds, method, hurried=self._hurried, turn=self.turn)
+        measure = partial(compare, subjects, feeds, method, hurried=self._hurried, turn=self.turn)
+        if self.costs is None:
+            return measure()
+        with self.costs.opened() as cache:
+            found, _ = cache.get_or_measure(self._key_of_subjects(subjects, feeds), measure, self._hurried)
+            return found.renamed([s.name for s in subjects])
+
+    def _key_of_subjects(self, subjects: Sequence[Subject], feeds: Mapping[str, Any]) -> CostKey:
         files = dict.fromkeys(s.model for s in subjects)
         models = {f"{k}": load(f) if isinstance(f, Path) else self.model for k, f in enumerate(files)}
-        key = replace(self._key(models, feeds), deployments=tuple(s.deployment.text for s in subjects))
-        with CostCache(self.options.costs) as cache:
-            measure = partial(compare, subjects, feeds, method, hurried=self._hurried, turn=self.turn)
-            return cache.get_or_measure(key, measure, self._hurried)[0]
+        return self._key(models.values(), [s.deployment for s in subjects], feeds)
 
     def _compare(
         self,
@@ -176,10 +205,12 @@ class Trial:
             tell = partial(self._show, where, heard)
             return compare(subjects, feeds, method, tell=tell, hurried=self._hurried, turn=self.turn)
 
-        if self.options.costs is None:
+        if self.costs is None:
             return measure(), False
-        with CostCache(self.options.costs) as cache:
-            return cache.get_or_measure(self._key(models, feeds), measure, self._hurried)
+        with self.costs.opened() as cache:
+            key = self._key(models.values(), [s.deployment for s in subjects], feeds)
+            found, frozen = cache.get_or_measure(key, measure, self._hurried)
+            return found.renamed(list(models)), frozen
 
     def _show(self, where: str, heard: Heard | None, progress: Progress) -> None:
         if heard is not None and progress.speedup is not None:
@@ -187,25 +218,24 @@ class Trial:
         text = f"{progress.phase}, {progress.seconds:.0f} of at most {progress.limit:.0f} s"
         self._tell("timing", f"{where}: {text}" if where else text)
 
-    def _key(self, models: Mapping[str, Model], feeds: Mapping[str, Any]) -> CostKey:
-        device = device_facts(self.deployment.target)
+    def _key(self, models: Iterable[Model], deployments: Iterable[Deployment], feeds: Mapping[str, Any]) -> CostKey:
         return CostKey(
-            models=tuple(content_digest(m) for m in models.values()),
-            deployments=(self.timed.text,) * len(models),
+            models=tuple(content_digest(m) for m in models),
+            deployments=tuple(d.text for d in deployments),
             inputs=tuple(
                 Input(name, str(getattr(v, "dtype", type(v).__name__)), tuple(getattr(v, "shape", ())))
                 for name, v in feeds.items()
             ),
-            device=device.name,
-            driver=device.driver,
-            runtime=runtime_facts().version,
+            device=self.machine.device,
+            driver=self.machine.driver,
+            runtime=self.machine.runtime,
         )
 
     @cached_property
     def _feeds(self) -> list[Mapping[str, Any]]:
         """One input set for each point; the session that found them is closed before anything is timed."""
         self._tell("timing", "looking for input sizes that run")
-        with self.turn.taken(), Session(_source(self.model), self.deployment) as session:
+        with self.turn.taken(), Session(_source(self.model), self.here) as session:
             return [self._feeds_at(point, session) for point in self.points]
 
     def _feeds_at(self, point: Point, session: Session) -> Mapping[str, Any]:
@@ -229,15 +259,14 @@ class Trial:
         return symbol_sizes(self.model, _shapes(self._feeds[point]))
 
     def environment(self) -> Environment:
-        device = device_facts(self.deployment.target)
         return Environment(
             superopt=__version__,
             python=platform.python_version(),
             onnx=version("onnx"),
             onnxruntime=runtime_facts().version,
             target=self.deployment.target,
-            device=device.name,
-            driver=device.driver,
+            device=self.machine.device,
+            driver=self.machine.driver,
             threads=self.deployment.threads,
             platform=platform.platform(),
         )

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Literal
 
 from superopt.cost.predict import Predictor
+from superopt.cost.recorded import RecordedTimer
 from superopt.cost.timer import RegionTimer
 from superopt.errors import CannotReplay
 from superopt.ir.graph import Attribute, Graph, Node, Value, make_node
@@ -28,8 +29,10 @@ from superopt.rewrite.whole import graph_of, piece_of
 from superopt.search.bodies import bodies, graphs
 from superopt.search.ending import Ending
 from superopt.search.forecast import Forecast
+from superopt.search.foreteller import Foreteller
 from superopt.search.hunt import Hunter
 from superopt.search.hunted import Budget, Hunted
+from superopt.search.judge import Judge
 from superopt.search.learning import Learner
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
@@ -58,10 +61,11 @@ class Workshop:
         ending: Ending | None = None,
     ) -> tuple[Hunted, float | None]:
         """What the rules give, and how well predictions ranked it."""
-        rewriter, ending = self._rewriter(), ending or Ending()
+        rewriter, ending = self.rewriter(), ending or Ending()
         scales = Scales(self.model, sizes, Learner(predictor), timer)
         forecast = Forecast({where: predictor.region(graph) for graph, where in graphs(self.tidied)})
-        hunter = Hunter(self.book, rewriter, scales, budget, tell, ending, forecast)
+        judging = Foreteller if isinstance(timer, RecordedTimer) else Judge
+        hunter = Hunter(self.book, rewriter, scales, budget, tell, ending, forecast, judging)
         pieces = [(piece_of(graph, rewriter.constants), where) for graph, where in graphs(self.tidied)]
         if budget.partial and any(next(places(piece, rewriter), None) for piece, _ in pieces):
             self._mutate(pieces, hunter)
@@ -101,7 +105,7 @@ class Workshop:
         own = [record for record in trace if record.where == where]
         if not own:
             return graph
-        rewriter = self._rewriter()
+        rewriter = self.rewriter()
         piece = piece_of(graph, rewriter.constants)
         done: list[Traced] = []
         for record in own:
@@ -148,7 +152,7 @@ class Workshop:
             return graph
         return substitute(graph, {}, refine=rebuilt)[0]
 
-    def _rewriter(self) -> Rewriter:
+    def rewriter(self) -> Rewriter:
         return Rewriter(self.book.registry, self.model.opset, self.vocabulary, self.model.functions)
 
     def rewrites(self, made: Sequence[Traced], hunted: Hunted | None = None) -> list[Rewrite]:
@@ -167,8 +171,8 @@ class Workshop:
                         nodes=list(record.members), results=list(step.results), region=record.kind,
                         predicted_us_before=None if costs is None else costs[0] * 1e6,
                         predicted_us_after=None if costs is None else costs[1] * 1e6,
-                        measured_us_before=None if gain is None else gain.measured[0] * 1e6,
-                        measured_us_after=None if gain is None else gain.measured[1] * 1e6,
+                        measured_us_before=None if gain is None or not gain.timed else gain.measured[0] * 1e6,
+                        measured_us_after=None if gain is None or not gain.timed else gain.measured[1] * 1e6,
                     )
                 )  # fmt: skip
         return found

@@ -1,0 +1,160 @@
+"""One original meant for a device that is not here: run on the CPU to be checked, and never timed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from superopt.cost.cache import CostCache, CostKey
+from superopt.cost.contents import Contents, machine_of
+from superopt.cost.costs import read_costs
+from superopt.cost.machine import Machine
+from superopt.cost.measure import METHOD_VERSION
+from superopt.cost.recorded import RecordedTimer
+from superopt.cost.result import Comparison, PairTiming
+from superopt.cost.turn import ALONE, Turn
+from superopt.errors import BadOption, CannotRun
+from superopt.ir.onnx import Model, load
+from superopt.ir.onnx.stats import content_digest
+from superopt.options import Options
+from superopt.report import CheckReport, TimingReport
+from superopt.runtime.cores import usable_cores
+from superopt.runtime.deployment import Deployment, parse_deployment
+from superopt.search.deployments import LIKELY, Deployed
+from superopt.search.ending import Ending
+from superopt.search.launches import with_recorded_launches
+from superopt.search.stages import Tell
+from superopt.search.trial import Heard, Trial
+
+PREDICTED = "predicted, not measured"
+UNKNOWN = "these are the options that the recorded times belong to; which are best for this model there is unknown"
+ON_THE_CPU = "compared on onnxruntime's CPU provider, because the device is not here: its own kernels were not seen"
+
+
+class RecordedTrial(Trial):
+    def __init__(
+        self,
+        model: Model,
+        options: Options,
+        machine: Machine,
+        tell: Tell,
+        ending: Ending | None = None,
+        turn: Turn = ALONE,
+    ) -> None:
+        assert options.costs is not None
+        self.contents = read_costs(options.costs)
+        deployment = usual_deployment(self.contents, machine, options)
+        super().__init__(model, options, tell, ending, turn, deployment, machine)
+        self.here = Deployment("cpu", threads=options.threads or usable_cores())
+
+    @cached_property
+    def timed(self) -> Deployment:
+        """What the recorded times are taken from: with launches recorded, where that was found to pay for this model;
+        of a model that was not there, where most times are."""
+        captured = with_recorded_launches(self.deployment)
+        if captured is None or self.options.options == "fixed":
+            return self.deployment
+        pairs = [self._recorded(self._key([self.model], [self.deployment, captured], feeds)) for feeds in self._feeds]
+        found = [None if pair is None else pair.pairs[0].speedup for pair in pairs]
+        if any(pair is not None for pair in pairs):
+            pays = all(speedup is not None and speedup >= LIKELY for speedup in found)
+        else:
+            counts = self.contents.deployments(self.machine)
+            pays = counts.get(captured.text, 0) >= max(1, counts.get(self.deployment.text, 0))
+        return captured if pays else self.deployment
+
+    def timer(self, cache: CostCache) -> RecordedTimer:
+        plain = RecordedTimer(self.deployment, cache, self.machine)
+        return plain if self.timed == self.deployment else RecordedTimer(self.timed, cache, self.machine, plain)
+
+    def check(self, candidate: Path) -> CheckReport:
+        found = super().check(candidate)
+        return found.model_copy(update={"notes": [*found.notes, ON_THE_CPU]})
+
+    def race(
+        self,
+        candidate: Model,
+        seconds: float | None = None,
+        further: float = 0.0,
+        saving: float = 0.0,
+        heard: Heard | None = None,
+    ) -> TimingReport:
+        return self.time_original()
+
+    def time_original(self) -> TimingReport:
+        untimed = TimingReport.untimed(f"{PREDICTED}: {self.machine.device} is not here")
+        return untimed.model_copy(update={"shapes": self.shapes})
+
+    def compare_all(
+        self, models: Mapping[str, Model], seconds: float | None = None, heard: Heard | None = None
+    ) -> tuple[Comparison, bool]:
+        raise CannotRun(self.time_original().reason)
+
+    def race_deployed(
+        self, original: tuple[Path, Deployment], candidate: tuple[Path, Deployment], seconds: float
+    ) -> PairTiming:
+        raise CannotRun(self.time_original().reason)
+
+    def deploy(self, path: Path, seconds: float) -> Deployed:
+        """What was recorded as best for the very same model; else what the recorded times were taken with."""
+        if self.options.options == "fixed":
+            return Deployed(self.deployment, self.deployment, searched=False)
+        digest = content_digest(load(path))
+        for key, entry in self.contents.comparisons.items():
+            if key.models == (digest, digest) and self._is_ours(key) and len(key.deployments) == 2:
+                base, best = map(parse_deployment, key.deployments)
+                pair = entry.comparison.pairs[0]
+                speedup = None if best == base else pair.speedup
+                notes = (f"recorded on {self.machine.text}; not measured in this run",)
+                return Deployed(best, base, speedup, pair.interval if speedup else None, notes=notes)
+        return Deployed(self.timed, self.timed, searched=False, notes=(UNKNOWN,))
+
+    def latency(self, tidied: Model | None = None) -> float | None:
+        """Seconds of the original, where a run of it was recorded."""
+        for models in ([self.model], [self.model, tidied]):
+            known = [m for m in models if m is not None]
+            found = self._recorded(self._key(known, [self.timed] * len(known), self.feeds))
+            if found is not None and found.subjects[0].latency is not None:
+                return found.subjects[0].latency.median
+        return None
+
+    def passes(self, tidied: Model | None) -> float | None:
+        """What the tidied model gains alone, where that was recorded."""
+        if tidied is None:
+            return None
+        found = self._recorded(self._key([self.model, tidied], [self.timed] * 2, self.feeds))
+        if found is None:
+            return None
+        pair = found.pairs[0]
+        return pair.speedup if pair.verdict != "not faster" else 1.0
+
+    def _recorded(self, key: CostKey) -> Comparison | None:
+        entry = self.contents.comparisons.get(key)
+        return None if entry is None else entry.comparison
+
+    def _is_ours(self, key: CostKey) -> bool:
+        inputs = self._key((), (), self.feeds).inputs
+        return machine_of(key) == self.machine and key.inputs == inputs and key.method == METHOD_VERSION
+
+
+def usual_deployment(contents: Contents, machine: Machine, options: Options) -> Deployment:
+    """What most of a machine's times were taken with, apart from recorded launches."""
+    counts: Counter[str] = Counter()
+    for text, count in contents.deployments(machine).items():
+        deployment = _without_launches(parse_deployment(text))
+        if not options.threads or deployment.threads == options.threads:
+            counts[deployment.text] += count
+    if not counts:
+        threads = f" with {options.threads} threads" if options.threads else ""
+        raise BadOption(
+            f"{options.costs}: holds no times of regions on {machine.text}{threads}: superopt calibrate measures them"
+        )
+    return parse_deployment(min(counts, key=lambda text: (-counts[text], text)))
+
+
+def _without_launches(deployment: Deployment) -> Deployment:
+    kept: Sequence[tuple[str, str]] = [p for p in deployment.provider_options if p[0] != "enable_cuda_graph"]
+    return replace(deployment, provider_options=tuple(kept))
