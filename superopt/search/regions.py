@@ -2,15 +2,14 @@
 
 A region is a run of nodes, in the graph's order, between narrow places: where few values cross, a transformer's layers
 and a CNN's blocks begin and end. A run also ends where it begins to repeat itself, so that equal blocks give equal
-regions. It never reaches over a barrier. Cutting again from another place, and every other time one node later, puts
-neighbours together that the first cut kept apart.
+regions. It never reaches over a barrier. Cutting again from another place puts neighbours together that the first cut
+kept apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
 
 from superopt.ir.graph import Graph, Node, Parameter, Value, make_node, make_parameter, replace_inputs
 from superopt.rewrite.piece import Piece, Rewritten, Tag, rewritten
@@ -72,8 +71,7 @@ def cut(piece: Piece, is_open: Callable[[Node], bool], offset: int = 0, where: s
     """Regions of at least two nodes; rules may touch the nodes that are open."""
     regions: list[Region] = []
     for level in _levels(piece.nodes, is_open):
-        segments = _segments(level)
-        for members in _grouped(_later(segments) if offset % 2 else segments, offset):
+        for members in _grouped(_segments(level), offset):
             if len(members) > 1:
                 regions.append(extract(piece, members, where))
     return regions
