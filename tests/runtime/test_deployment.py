@@ -2,7 +2,7 @@ import pytest
 
 from superopt.errors import BadOption
 from superopt.runtime.cores import allowed_cpus, usable_cores
-from superopt.runtime.deployment import Deployment
+from superopt.runtime.deployment import Deployment, parse_deployment
 
 pytestmark = pytest.mark.unit
 
@@ -66,3 +66,30 @@ def test_nonsense_is_refused(wrong: object, says: str):
     assert callable(wrong)
     with pytest.raises(BadOption, match=says):
         wrong()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Deployment("cpu", 2),
+        Deployment("cpu", 1, level="basic", config=(("session.dynamic_block_base", "4"),)),
+        Deployment("cuda", 16, tf32=False),
+        Deployment(
+            "cuda", 16, provider_options=(("enable_cuda_graph", "1"), ("prefer_nhwc", "1")),
+            config=(("ep.cuda.enable_gemm_auto_tune", "1"),), free_dims=(("batch", 4),),
+        ),
+    ],
+)  # fmt: skip
+def test_a_deployment_is_read_from_its_text(given: Deployment):
+    assert parse_deployment(given.text) == given
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "cpu", "tpu threads=1 level=all", "cpu threads=0 level=all", "cpu threads=x level=all", "cpu level=all",
+     "cpu threads=1 level=most", "cpu threads=1 level=all prefer_nhwc=1", "cpu threads=1  level=all",
+     "cuda threads=1 level=all", "cpu threads=1 level=all dim:n=x", "cpu threads=1 threads=1 level=all"],
+)  # fmt: skip
+def test_what_is_no_deployment_is_refused(text: str):
+    with pytest.raises(BadOption, match="expected a deployment, found"):
+        parse_deployment(text)
