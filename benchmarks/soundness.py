@@ -10,15 +10,17 @@ also run by onnxruntime, in the tests.
 from __future__ import annotations
 
 import argparse
+import functools
 import multiprocessing
 import sys
+import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import specs
+from superopt.rewrite.program import block_ranks
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import load_rules, rule_files
 from superopt.verify.counterexample import find_counterexample
@@ -26,19 +28,26 @@ from superopt.verify.instances import instances
 from superopt.version import __version__
 
 RESULTS = Path(__file__).parent / "results"
+LEAST = 10
+"""Instances for each number of axes."""
+EVERY = 30.0
+"""Seconds between lines of progress."""
+
+load = functools.cache(specs.load)
 
 
 def examined(rule: Rule, wanted: int, seed: int) -> tuple[str, int, str | None]:
     """Its name, at how many instances it was evaluated, and where its sides differ."""
-    registry = specs.load()
-    count = sum(1 for _ in instances(rule, registry, wanted=wanted, seed=seed))
-    return rule.name, count, find_counterexample(rule, registry, wanted=wanted, seed=seed)
+    registry = load()
+    of_each = max(LEAST, -(-wanted // len(list(block_ranks(rule)))))
+    count = sum(1 for _ in instances(rule, registry, wanted=of_each, seed=seed))
+    return rule.name, count, find_counterexample(rule, registry, wanted=of_each, seed=seed)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="*")
-    parser.add_argument("--instances", type=int, default=200, help="for each number of axes (default 200)")
+    parser.add_argument("--instances", type=int, default=200, help="of a rule, over its numbers of axes (default 200)")
     parser.add_argument("--seed", type=int, default=1_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--save", action="store_true")
@@ -46,17 +55,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rules = load_rules(rule_files(given.files))
     counts: list[int] = []
     lines: list[str] = []
+    start = shown = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(given.workers) as pool:
-        look = partial(examined, wanted=given.instances, seed=given.seed)
+        look = functools.partial(examined, wanted=given.instances, seed=given.seed)
         for name, count, difference in pool.imap_unordered(look, rules, chunksize=4):
             counts.append(count)
             if difference is not None:
                 lines.append(f"{name}: {difference}")
                 print(lines[-1], flush=True)
+            if time.monotonic() - shown > EVERY:
+                shown = time.monotonic()
+                print(f"{len(counts)} of {len(rules)} rules, {shown - start:.0f} s", file=sys.stderr, flush=True)
     few = sum(count < 100 for count in counts)
     lines.append(
         f"{len(counts)} rules, {sum(counts):,} instances ({min(counts)} at least for a rule, {few} rules under 100), "
-        f"{len(lines)} rules differ; superopt {__version__}, seed {given.seed}"
+        f"{len(lines)} rules differ; {time.monotonic() - start:.0f} s with {given.workers} workers; "
+        f"superopt {__version__}, seed {given.seed}"
     )
     print(lines[-1])
     if given.save:

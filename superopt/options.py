@@ -50,6 +50,9 @@ class Options:
     allow: Allow = option(
         "contrib", "operators of the result: onnxruntime's own (com.microsoft) too, or standard ONNX alone"
     )
+    portable: bool = option(
+        True, "where the result has operators of onnxruntime's own, find out what standard ONNX alone would have given"
+    )
     options: Deploy = option(
         "search", "search for the session options that suit the result best, or keep those given here"
     )

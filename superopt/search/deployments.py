@@ -42,6 +42,8 @@ LIKELY = 1.02
 """From here on a choice is kept until the end although its time was too short to be sure."""
 OBVIOUS = 1.3
 """From here on one look is enough to keep a choice until the end."""
+AGAIN = 30.0
+"""Seconds on top, at most, for the one choice of a dimension that is likely to help and was seen too briefly."""
 CONFIRMING = 60.0
 """Seconds on top, at most, where the rest was too little to confirm what was kept: a session may take long to open."""
 _GRAPH = "a CUDA graph holds inputs of one shape: the code captures one for each set of shapes"
@@ -163,6 +165,8 @@ class Search:
     tell: Tell = lambda stage, detail: None
     hurried: Hurried = lambda: False
     _spent: float = 0.0
+    _on_top: float = 0.0
+    """Of what was spent: for second looks, which take nothing from the other choices."""
     _sure: Deployment | None = None
     """With those choices alone that were faster with confidence when they were tried."""
     _tried: list[DeploymentTrial] = field(default_factory=list[DeploymentTrial])
@@ -188,7 +192,7 @@ class Search:
         best = self.base
         groups = [(name, list(group)) for name, group in itertools.groupby(self.choices, key=lambda c: c.dimension)]
         for number, (dimension, choices) in enumerate(groups):
-            left = EXPLORING * self.seconds - self._spent
+            left = self._left()
             if left <= 0 or self.hurried():
                 self._tried += [_row(c, best, "not tried", "the time was over") for c in choices]
                 continue
@@ -196,11 +200,22 @@ class Search:
             best = self._step(best, choices, left / (len(groups) - number))
         return best
 
+    def _left(self) -> float:
+        """Seconds for single choices."""
+        return EXPLORING * self.seconds - (self._spent - self._on_top)
+
     def _step(self, best: Deployment, choices: Sequence[Choice], seconds: float) -> Deployment:
         """The best after one dimension."""
         by_name = {c.applied(best).text: c for c in choices if c.applied(best) != best}
         comparison = self._race([best, *(c.applied(best) for c in by_name.values())], seconds)
         rows = {name: _timed(choice, best, comparison.pair(name)) for name, choice in by_name.items()}
+        open_ = max(filter(_is_open, rows.values()), key=lambda row: row.speedup or 0.0, default=None)
+        late = self.hurried() or self._spent - self._on_top > self.seconds
+        if open_ is not None and not late and not any(map(_helps, rows.values())):
+            name = next(name for name, row in rows.items() if row is open_)
+            again = self._race([best, by_name[name].applied(best)], seconds, further=AGAIN)
+            self._on_top += again.seconds
+            rows[name] = _timed(by_name[name], best, again.pair(name))
         following = best
         for name in sorted(rows, key=lambda name: -(rows[name].speedup or 0.0)):
             if not _helps(rows[name]):
@@ -226,7 +241,7 @@ class Search:
 
     def _confirmed(self, best: Deployment) -> Deployed | None:
         self.tell("options", f"all together: {best.text}")
-        left = max(self.seconds - self._spent, (1 - EXPLORING) * self.seconds)
+        left = max(self.seconds - self._spent + self._on_top, (1 - EXPLORING) * self.seconds)
         share = left / (1 + self.further)
         pair = self._race([self.base, best], share, further=CONFIRMING).pair(best.text)
         if pair.verdict != "faster" or pair.speedup is None or pair.speedup < WORTH:
@@ -265,6 +280,11 @@ def _timed(choice: Choice, against: Deployment, pair: PairTiming) -> DeploymentT
         change=choice.text, dimension=choice.dimension, against=against.text, verdict=pair.verdict,
         speedup=pair.speedup, interval=pair.interval, kept=False, note=pair.reason,
     )  # fmt: skip
+
+
+def _is_open(row: DeploymentTrial) -> bool:
+    """Whether it may help, and a longer look would tell."""
+    return row.verdict == "not faster" and row.speedup is not None and row.speedup >= LIKELY and not _helps(row)
 
 
 def _helps(row: DeploymentTrial) -> bool:

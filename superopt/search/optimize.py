@@ -138,7 +138,7 @@ class _Run:
                 self.prediction = self._foretell(self.trial, ground, workshop, checked, hunting, files.get(TIDIED))
             accepted = checked is not None and _is_equal(checked) and self._accepts(timing)
             self._worth((self._speedup(timing) or 1.0) if accepted else 1.0)
-            wanted = accepted and not self.ending.is_asked()
+            wanted = self.options.portable and accepted and not self.ending.is_asked()
             portable = self._portable(checked, tidied.rewrites, workshop, ground) if wanted else None
         return self._finish(checked, written, timing, accepted, repairer.workshop, hunting, portable)
 

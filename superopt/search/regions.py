@@ -2,14 +2,15 @@
 
 A region is a run of nodes, in the graph's order, between narrow places: where few values cross, a transformer's layers
 and a CNN's blocks begin and end. A run also ends where it begins to repeat itself, so that equal blocks give equal
-regions. It never reaches over a barrier. Cutting again from another place puts neighbours together that the first cut
-kept apart.
+regions. It never reaches over a barrier. Cutting again from another place, and every other time one node later, puts
+neighbours together that the first cut kept apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 from superopt.ir.graph import Graph, Node, Parameter, Value, make_node, make_parameter, replace_inputs
 from superopt.rewrite.piece import Piece, Rewritten, Tag, rewritten
@@ -71,7 +72,8 @@ def cut(piece: Piece, is_open: Callable[[Node], bool], offset: int = 0, where: s
     """Regions of at least two nodes; rules may touch the nodes that are open."""
     regions: list[Region] = []
     for level in _levels(piece.nodes, is_open):
-        for members in _grouped(_segments(level), offset):
+        segments = _segments(level)
+        for members in _grouped(_later(segments) if offset % 2 else segments, offset):
             if len(members) > 1:
                 regions.append(extract(piece, members, where))
     return regions
@@ -116,7 +118,27 @@ def _segments(nodes: list[Node]) -> list[list[Node]]:
         near = widths[max(0, k - NEAR) : k + NEAR + 1]
         if widths[k] == min(near) or len(segments[-1]) >= CAP:
             segments.append([])
-    return [s for s in segments if s]
+    return _with_tails([s for s in segments if s])
+
+
+def _with_tails(segments: list[list[Node]]) -> list[list[Node]]:
+    """A node alone behind a longer run ends that run: a normalization or an activation behind a sum."""
+    found: list[list[Node]] = []
+    lone = True
+    for segment in segments:
+        lone = not lone and len(segment) == 1 and LEAST <= len(found[-1]) < CAP
+        if lone:
+            found[-1] = [*found[-1], *segment]
+        else:
+            found.append(segment)
+    return found
+
+
+def _later(segments: list[list[Node]]) -> list[list[Node]]:
+    """The same runs, each one node later: a normalization that the next run begins with stands behind its sum."""
+    nodes = [node for segment in segments for node in segment]
+    ends = [min(end + 1, len(nodes)) for end in accumulate(map(len, segments))]
+    return [nodes[start:end] for start, end in pairwise([0, *ends]) if start < end]
 
 
 def _grouped(segments: list[list[Node]], offset: int) -> list[list[Node]]:

@@ -229,3 +229,15 @@ def test_two_sittings_are_enough_to_keep_what_is_obvious():
     found = searched(Brief(lambda d: 0.5 if "enable_cuda_graph" in dict(d.provider_options) else 1.0), CUDA)
     assert found.best.captures_cuda_graph
     assert found.speedup == pytest.approx(2.0, rel=0.1)
+
+
+def test_what_is_likely_and_was_seen_too_briefly_is_looked_at_again():
+    """Sessions take seconds to open: one look at each choice says little of four percent."""
+
+    def cost(d: Deployment) -> float:
+        return 0.5 * (0.96 if d.level == "extended" else 1.0) if d.captures_cuda_graph else 1.0
+
+    stand = FakeStand(cost, world=World(7, Weather(opening=0.4)))
+    found = searched(stand, CUDA, NOTHING, seconds=8.0)
+    assert found.best.level == "extended"
+    assert next(row for row in found.tried if row.change == "level=extended").verdict == "faster"
