@@ -157,9 +157,11 @@ class Workplace:
 
     def _core(self, job: Job) -> list[Cell]:
         files = files_of(self.work, job.place)
-        ours, made, options, trouble = self._optimized(job, files)
+        ours, made, options, original, trouble = self._optimized(job, files)
         if made is not None and made.returned == "original":
             best = options  # the same search, on the same graph
+        elif original is not None:
+            best = original  # superopt's own rival
         else:
             seconds = DEPLOY[self.target] * self.budget
             limit = PATIENCE + 10 * seconds
@@ -203,8 +205,10 @@ class Workplace:
         named = {"over_default": ratio.value, "over_default_interval": _interval(ratio)} if ratio else {}
         return self.cell(job, method, options=beyond(options), **fields, **(named if fields.get("median") else {}))
 
-    def _optimized(self, job: Job, files: Files) -> tuple[Path, Made | None, Mapping[str, str], str]:
-        """superopt's model, what it did, the options it found; or why there is nothing."""
+    def _optimized(
+        self, job: Job, files: Files
+    ) -> tuple[Path, Made | None, Mapping[str, str], Mapping[str, str] | None, str]:
+        """superopt's model, what it did, the options it found for it and for the original; or why there is nothing."""
         ours, report = files.folder / "superopt.onnx", files.folder / "superopt.json"
         for path in (ours, report):
             path.unlink(missing_ok=True)
@@ -215,11 +219,13 @@ class Workplace:
         )  # fmt: skip
         done = self._run(command, limit)
         if not report.exists():
-            return ours, None, {}, done.problem
+            return ours, None, {}, None, done.problem
         found = Report.model_validate_json(report.read_text())
         if found.returned == "optimized" and not ours.exists():
-            return ours, None, {}, "the report says optimized, and there is no model"
-        return ours, _made(found), found.deployment.options if found.deployment else {}, ""
+            return ours, None, {}, None, "the report says optimized, and there is no model"
+        deployment = found.deployment
+        original = deployment.original if deployment else None
+        return ours, _made(found), deployment.options if deployment else {}, original, ""
 
     # ------------------------------------------------------------------ others
 

@@ -43,6 +43,7 @@ _LEAST_TO_TELL = 4
 _MOST_SITTINGS = 40
 _ATTEMPTS = 3
 _LEAST_TO_SETTLE, _MOST_TO_SETTLE = 12, 160
+_OBVIOUS = math.log(1.2)  # of a speed-up: few sittings settle it
 _LOOKS = 2  # while settling, at equal distances
 _PRECISE = 0.02  # width of a median's interval that asks for no more
 _HURRIED, _LEAST_HURRIED = 0.25, 10  # of the time, or sittings if these take longer, once an end is asked for
@@ -177,6 +178,8 @@ class Contest:
         pace = self._sittings / max(self._bench.clock() - self._start, 1e-9)
         fitting = math.floor(pace * (self._last - self._bench.clock()))
         wanted = min(max(fitting, _LEAST_TO_SETTLE), _MOST_TO_SETTLE)
+        if all(_is_obvious(c.explored) for c in self._undecided()):
+            wanted = min(wanted, _LEAST_TO_SETTLE)
         if self._last == self._deadline or wanted > 2 * fitting:
             return
         self._last = math.inf  # the number is fixed; the clock ends nothing now
@@ -274,6 +277,11 @@ class Contest:
             seconds=self._bench.clock() - self._start,
             one_at_a_time=not self._together,
         )
+
+
+def _is_obvious(evidence: Evidence) -> bool:
+    """Whether a few sittings will tell: none of those seen so far was anywhere near 1."""
+    return bool(evidence) and all(abs(ratio) > _OBVIOUS for ratio in evidence.log_ratios)
 
 
 def _latency(samples: list[float], runs: int) -> Latency | None:

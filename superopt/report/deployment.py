@@ -36,6 +36,10 @@ class DeploymentReport(Record):
     tried: list[DeploymentTrial]
     notes: list[str]
     seconds: float
+    original: dict[str, str] | None = Field(
+        default=None,
+        description="the options that the original runs best with, where the last comparison asked for them",
+    )
 
 
 class Portable(Record):

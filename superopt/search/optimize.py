@@ -20,6 +20,7 @@ from superopt.normalize import normalize
 from superopt.options import Options
 from superopt.report import (
     CheckReport,
+    DeploymentReport,
     Environment,
     ModelFacts,
     Portable,
@@ -30,6 +31,7 @@ from superopt.report import (
 )
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rule import Rule
+from superopt.runtime.recipe import flat_options
 from superopt.search.aim import aim_of
 from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.ending import Ending
@@ -293,7 +295,7 @@ class _Run:
             mutants=own_rules_used(trace, hunting.found.mutated.rules, workshop.book.digests),
             mined=own_rules_used(trace, self.mined, workshop.book.digests),
             left_out=list(checked.left_out) if checked is not None else [],
-            deployment=None if deployed is None else deployed.report(self.where.name),
+            deployment=None if deployed is None else self._deployment(deployed, final),
             portable=portable,
             environment=self.trial.environment(),
             options=self.options.as_json(),
@@ -310,6 +312,13 @@ class _Run:
             ],
         )
         return Outcome(result, report, None if written is None else written.path)
+
+    def _deployment(self, deployed: Deployed, final: Rivals | None) -> DeploymentReport:
+        """On a CPU the original's own options were not searched for."""
+        report = deployed.report(self.where.name)
+        if final is None or not final.theirs.searched or self.trial.deployment.target != "cuda":
+            return report
+        return report.model_copy(update={"original": flat_options(final.theirs.best)})
 
     def _notes(self, accepted: bool) -> list[str]:
         told = [INTERRUPTED] if self.ending.is_asked() else []

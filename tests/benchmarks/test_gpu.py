@@ -182,7 +182,12 @@ def comparison(medians: dict[str, float], ratios: dict[str, float]) -> Compariso
 
 
 def core_cells(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, returned: str | None, answers: list[Any], target: str = "cpu"
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    returned: str | None,
+    answers: list[Any],
+    target: str = "cpu",
+    original: dict[str, str] | None = None,
 ) -> dict[str, Cell]:
     """The three cells of a job whose steps answer as given; an exception is raised instead."""
     work = replace(place(tmp_path), target=target)
@@ -196,7 +201,7 @@ def core_cells(
         return answer
 
     monkeypatch.setattr(Workplace, "step", step)
-    monkeypatch.setattr(Workplace, "_optimized", lambda *_: (tmp_path / "o.onnx", found, options, "no report"))
+    monkeypatch.setattr(Workplace, "_optimized", lambda *_: (tmp_path / "o.onnx", found, options, original, "?"))
     job = made(work)
     return {c.method: c for c in work.cells(Job(job.model, job.dtype, job.batch, CORE))}
 
@@ -219,6 +224,14 @@ def test_the_three_are_raced_against_superopts(tmp_path: Path, monkeypatch: pyte
     assert cells[OURS].options == {"cuda.enable_cuda_graph": "1"}
 
 
+def test_what_superopt_found_for_the_original_is_not_searched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = raced(OURS, {OURS: 0.5e-3, BEST: 1e-3, DEFAULT: 2e-3})
+    cells = core_cells(tmp_path, monkeypatch, "optimized", [answer], original={"cuda.sdpa_kernel": "1"})
+    assert cells[BEST].options == {"cuda.sdpa_kernel": "1"}
+
+
 def test_where_the_original_came_back_it_is_the_best_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = core_cells(tmp_path, monkeypatch, "original", [raced(BEST, {BEST: 1e-3, DEFAULT: 2e-3})])
     assert cells[OURS].median == cells[BEST].median
@@ -238,7 +251,7 @@ def test_options_that_are_none_are_not_timed_twice(tmp_path: Path, monkeypatch: 
 
 def test_without_a_result_the_others_still_have_their_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = core_cells(tmp_path, monkeypatch, None, [OPTIONS, raced(BEST, {BEST: 1e-3, DEFAULT: 2e-3})])
-    assert (cells[OURS].status, cells[OURS].detail) == ("failed", "no report")
+    assert (cells[OURS].status, cells[OURS].detail) == ("failed", "?")
     assert cells[DEFAULT].median == 2e-3
     assert cells[DEFAULT].over_ours is None
 
