@@ -16,6 +16,7 @@ from pathlib import Path
 
 from superopt.cost.cache import CostCache
 from superopt.cost.calibration import calibrate_in_parts, fitted
+from superopt.cost.coefficients import Coefficients
 from superopt.cost.costs import Costs
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
@@ -81,6 +82,7 @@ class _Calibration:
         self.asked, self.started = ending, time.monotonic()
         self.ending = Ending(lambda: ending.is_asked() or self._left() <= 0.0)
         self.timers: dict[str, RegionTimer] = {}
+        self.prices: dict[str, Coefficients] = {}
         self.samples, self.survey = Fates(), Survey(tell, self.ending.is_asked)
 
     def run(self, paths: Sequence[Path]) -> CalibrationReport:
@@ -140,9 +142,13 @@ class _Calibration:
         for missing in calibrate_in_parts(timer, CALIBRATION, self.ending.is_asked):
             self.tell("calibrating", f"{missing} sample operators to go, {deployment.text}")
         self.samples.settle_samples(timer)
+        self.prices[deployment.text] = fitted(timer)
 
     def _timer(self, subject: _Subject) -> RegionTimer:
         return self.timers[subject.trial.timed.text]
+
+    def _prices(self, subject: _Subject) -> Coefficients:
+        return self.prices[subject.trial.timed.text]
 
     def _time_whole(self, subject: _Subject, count: int, number: int) -> None:
         if self.ending.is_asked():
@@ -162,7 +168,8 @@ class _Calibration:
 
     def _sign(self, subject: _Subject) -> None:
         sizes, timer = subject.trial.symbol_sizes(), self._timer(subject)
-        scales = Scales(subject.workshop.model, sizes, Learner(Predictor(sizes, fitted(timer))), timer)
+        predictor = Predictor(sizes, self._prices(subject))
+        scales = Scales(subject.workshop.model, sizes, Learner(predictor), timer)
         subject.signed = signed(subject.workshop, scales)
         self.survey.add(subject.signed, timer)
 
@@ -183,7 +190,7 @@ class _Calibration:
             return
         budget = max(0.1, self._left() / remaining / (1.0 + MEASURE))
         options = replace(self.options, budget=budget, partial=False)
-        with Ground(subject.trial, options, self.tell, self.ending) as ground:
+        with Ground(subject.trial, options, self.tell, self.ending, self._prices(subject)) as ground:
             hunting = ground.hunt(subject.workshop)
         subject.searched = hunting.searched and not self.ending.is_asked()
         subject.notes += hunting.notes

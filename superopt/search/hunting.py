@@ -52,8 +52,12 @@ class Hunting:
 class Ground:
     """Where rules are searched: what was measured for one search serves the next."""
 
-    def __init__(self, trial: Trial, options: Options, tell: Tell, ending: Ending) -> None:
+    def __init__(
+        self, trial: Trial, options: Options, tell: Tell, ending: Ending, coefficients: Coefficients | None = None
+    ) -> None:
+        """With the `coefficients` of the device, where they are known."""
         self.trial, self.options, self.tell, self.ending = trial, options, tell, ending
+        self._given = coefficients
         self._stack = ExitStack()
         self._cache = None if trial.costs is None else self._stack.enter_context(trial.costs.opened())
 
@@ -98,6 +102,8 @@ class Ground:
     @cached_property
     def coefficients(self) -> Coefficients:
         """From the cost file given, or else from the user's own; where neither works, what is true of most devices."""
+        if self._given is not None:
+            return self._given
         self.tell("calibrating", "")
         if self._cache is not None:
             return calibrate(self.timer, CALIBRATION)

@@ -21,10 +21,10 @@ class Counting:
 
     def time(self, subjects: Sequence[RegionSubject], seconds: float, tell=None, **_) -> list[float | None]:
         self.asked += len(subjects)
-        return [self.beside + self.sign * _seconds(onnx.load_from_string(subject.model())) for subject in subjects]
+        return [self.beside + self.sign * seconds_of(onnx.load_from_string(subject.model())) for subject in subjects]
 
 
-def _seconds(model: onnx.ModelProto) -> float:
+def seconds_of(model: onnx.ModelProto) -> float:
     fixed = {t.name for t in model.graph.initializer}
     total = 0
     for node in model.graph.node:

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from superopt.search.rulebook import open_rulebook
+from tests.search.counted import World, counting_world
 from tests.search.rewritten import AUDITED_RULES, Rewritten, book, convolutions, rewrite
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return counting_world(monkeypatch)
 
 
 @pytest.fixture
