@@ -35,7 +35,6 @@ class Foreteller(Judge):
         times, failed = self._recorded(look, subjects)
         for candidate, taken in zip(subjects, times, strict=True):
             if candidate not in look.times and taken is not None:
-                self.found.measured += 1
                 self.scales.learner.observe(self.scales.graph(candidate.piece, look.region), candidate.cost, taken)
         look.times.update(zip(subjects, times, strict=True))
         own = look.times[start]

@@ -113,6 +113,7 @@ class _Run:
         self.before = facts(self.model)
         self.trial = trial_of(self.model, options, tell, ending, turn)
         self.prediction: PredictionReport | None = None
+        self.foreign = foreign_costs(self.trial)
         self.growth = None if options.growth < 0 else options.growth
         self.base = raised(self.model, options.opset) if options.opset else self.model
         found(self.before, list(self.model.external), self.trial.environment())
@@ -325,7 +326,7 @@ class _Run:
         if isinstance(self.trial, RecordedTrial):
             told += [] if self.prediction is None else notes_of(self.prediction, accepted)
             return [*told, *self._raised(accepted)]
-        told += [RECORDED] if self.trial.was_recorded else []
+        told += [*([RECORDED] if self.trial.was_recorded else ()), *self.foreign]
         costs = self.trial.costs
         told += [] if costs is None or costs.grows else [f"{costs.file}: {ONLY_ANSWERS}"]
         return [*told, *self._raised(accepted)]
@@ -362,6 +363,17 @@ def trial_of(model: Model, options: Options, tell: Tell, ending: Ending, turn: T
     if machine is not None:
         return RecordedTrial(model, options, machine, tell, ending, turn)
     return Trial(model, options, tell, ending, turn)
+
+
+def foreign_costs(trial: Trial) -> list[str]:
+    """What to tell where a cost file was given that is about other machines alone."""
+    if trial.costs is None or not trial.costs.file.exists():
+        return []
+    machines = trial.costs.contents().machines
+    if not machines or trial.machine in machines:
+        return []
+    others = "; ".join(machine.text for machine in machines)
+    return [f"{trial.costs.file}: holds no costs of {trial.machine.text}, and those of others are not used: {others}"]
 
 
 def _told(found: Rivals | None) -> list[str]:

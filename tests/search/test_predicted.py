@@ -294,3 +294,21 @@ def test_an_exported_file_serves_a_run_on_the_device_itself(model: Path, tmp_pat
     assert len(world.regions) == asked
     assert any("what was measured besides was not added" in note for note in report.notes)
     assert (tmp_path / "here.json").read_bytes() == before
+
+
+def test_costs_of_another_runtime_are_not_used_on_the_device_and_that_is_told(
+    model: Path, tmp_path: Path, world: World
+) -> None:
+    calibrated(model, costs=tmp_path / "here.sqlite")
+    here = read_costs(tmp_path / "here.sqlite")
+    older = Contents.of(
+        [dataclasses.replace(e, key=dataclasses.replace(k, runtime="1.0.0")) for k, e in here.regions.items()], []
+    )
+    write_portable(older, tmp_path / "older.json")
+    asked = len(world.regions)
+    report = predicted(model, tmp_path, tmp_path / "older.json", target="cpu", threads=1, partial=False)
+    assert report.prediction is None
+    assert len(world.regions) > asked
+    (note,) = [note for note in report.notes if "holds no costs of" in note]
+    assert "those of others are not used: " in note
+    assert "onnxruntime 1.0.0" in note
