@@ -11,9 +11,9 @@ tolerance.py   how far apart is equal               noise.py       what the orig
 randomness.py  outputs drawn at random              verdict.py     the report
 """
 
-from superopt.check.checker import check
+from superopt.check.checker import Checker, check
 from superopt.check.feeds import make_feeds
 from superopt.check.reference import Request
 from superopt.check.search import Limits
 
-__all__ = ["Limits", "Request", "check", "make_feeds"]
+__all__ = ["Checker", "Limits", "Request", "check", "make_feeds"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from superopt.check.compare import Gap, compare
 from superopt.check.interface import interface_difference
@@ -29,36 +31,68 @@ def check(
     deployment: Deployment | None = None,
     progress: Progress | None = None,
 ) -> CheckReport:
-    """Runs both on the same input sets and compares all outputs; one session is open at a time.
+    """Runs both on the same input sets and compares all outputs; one session is open at a time."""
+    with Checker(original, request, deployment) as checker:
+        return checker.check(candidate, progress)
+
+
+class Checker:
+    """An original that is asked once, however many candidates are held against its answers.
 
     Both run as deployed, but without TF32: a rewrite is judged by what it computes, not by what a tensor core rounds.
     """
-    request = request or Request()
-    how = (deployment or Deployment()).without_tf32
-    say: Progress = progress or (lambda _: None)
-    with Shelf(request.limits.memory_bytes) as shelf:
+
+    def __init__(self, original: Model, request: Request | None = None, deployment: Deployment | None = None) -> None:
+        self._original, self._request = original, request or Request()
+        self._how = (deployment or Deployment()).without_tf32
+        self._shelf = Shelf(self._request.limits.memory_bytes)
+        self._reference: Reference | None = None
+        self._own: dict[int, Mapping[str, list[Gap]]] = {}
+        """The original's gaps to itself, by ticket, of the runs that were in doubt once."""
+
+    def check(self, candidate: Model | Path, progress: Progress | None = None) -> CheckReport:
+        say: Progress = progress or (lambda _: None)
         try:
-            with open_model(original, how) as session:
-                reference = ask_original(original, session, request, shelf, say)
+            reference = self._asked(say)
         except CannotRun as error:
             return _unchecked(f"the original: {error}")
-        give_back_free_memory()
         verdict = Verdict(reference)
         try:
-            session = open_model(candidate, how)
+            session = open_model(candidate, self._how)
         except CannotRun as error:
             return verdict.different(f"the candidate: {error}")
         with session:
-            reason = _interface(reference, session) or _run_candidate(reference, session, shelf, verdict, say)
+            reason = _interface(reference, session) or _run_candidate(reference, session, self._shelf, verdict, say)
         give_back_free_memory()
         if reason:
             return verdict.different(reason)
 
-        def evidence(runs: list[Run]) -> dict[int, dict[str, list[Gap]]]:
-            say("original against itself")
-            return _own_gaps(original, how, reference, runs, shelf)
+        def evidence(runs: list[Run]) -> Mapping[int, Mapping[str, list[Gap]]]:
+            new = [run for run in runs if run.ticket not in self._own]
+            if new:
+                say("original against itself")
+                self._own |= _own_gaps(self._original, self._how, reference, new, self._shelf)
+            return self._own
 
         return verdict.concluded(evidence)
+
+    def _asked(self, say: Progress) -> Reference:
+        if self._reference is None:
+            with open_model(self._original, self._how) as session:
+                self._reference = ask_original(self._original, session, self._request, self._shelf, say)
+            give_back_free_memory()
+        return self._reference
+
+    def close(self) -> None:
+        self._shelf.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def open_model(model: Model | Path, deployment: Deployment, weights: Mapping[str, Array] | None = None) -> Session:

@@ -31,10 +31,13 @@ class Shelf:
         outputs: Any = pickle.load(self._file)
         return outputs
 
+    def close(self) -> None:
+        self._file.close()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self.close()

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from superopt.check import Request, check, make_feeds
+from superopt.check import Checker, Request, make_feeds
 from superopt.cost.cache import CostKey, Input
 from superopt.cost.contest import Method, Progress
 from superopt.cost.costs import Costs
@@ -89,13 +89,14 @@ class Trial:
     def was_recorded(self) -> bool:
         return "timed" in self.__dict__ and self.timed.captures_cuda_graph
 
+    @cached_property
+    def _checker(self) -> Checker:
+        return Checker(self.model, self._request, self.here)
+
     def check(self, candidate: Path) -> CheckReport:
         self._tell("checking", "")
         with self.turn.taken():
-            return check(
-                self.model, candidate, self._request, deployment=self.here,
-                progress=lambda text: self._tell("checking", text),
-            )  # fmt: skip
+            return self._checker.check(candidate, lambda text: self._tell("checking", text))
 
     def race(
         self,
