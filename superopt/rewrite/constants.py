@@ -17,6 +17,8 @@ from superopt.ir.types import DType
 
 READABLE = 1 << 16
 """Elements of the largest constant that is looked into for one number that fills it."""
+SEARCHED = 1 << 22
+"""Elements of the largest constant that is looked into for parts that repeat."""
 SHORT = 4096
 """Elements of the longest list of axes, pads or dims that is read."""
 
@@ -35,6 +37,7 @@ class Constants:
         self._fills: dict[Tensor, Number | None] = {}
         self._made: dict[tuple[DType, tuple[int, ...], bytes], Value] = {}
         self._weights: dict[Node, bool] = {}
+        self._repeated: dict[tuple[Tensor, int, int | None], Value | None] = {}
 
     def tensor(self, value: Value | None) -> Tensor | None:
         found = None if value is None else value.constant
@@ -48,6 +51,27 @@ class Constants:
         if tensor not in self._fills:
             self._fills[tensor] = _fill(tensor)
         return self._fills[tensor]
+
+    def repeated(self, value: Value, times: int = 2, rank: int | None = None) -> Value | None:
+        """What a constant repeats so many times along its last axis, as cosines of a rotary embedding do; None where it
+        does not, or is one number. With `rank`, without leading axes of size 1 beyond that."""
+        tensor = self.tensor(value)
+        if tensor is None or tensor.count > SEARCHED or not tensor.dtype.is_float or not tensor.shape:
+            return None
+        key = tensor, times, rank
+        if key not in self._repeated:
+            self._repeated[key] = self._part(tensor, times, len(tensor.shape) if rank is None else rank)
+        return self._repeated[key]
+
+    def _part(self, tensor: Tensor, times: int, rank: int) -> Value | None:
+        shape = tensor.shape[max(0, len(tensor.shape) - rank) :]
+        if len(shape) != rank or any(n != 1 for n in tensor.shape[: -rank or None]) or shape[-1] % times:
+            return None
+        array = tensor.numpy().reshape(*shape[:-1], times, shape[-1] // times)
+        first = array[..., :1, :]
+        if first.size < 2 or not bool(np.all(array == first)) or bool(np.all(first == first.reshape(-1)[0])):
+            return None
+        return self._make(np.ascontiguousarray(first[..., 0, :]))
 
     def integers(self, value: Value | None) -> list[int] | None:
         """A short list of whole numbers, such as axes; scales are floating point, and often whole."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
-from superopt.ir.graph import Node, Value
+from superopt.ir.graph import Node, Value, make_node
 from superopt.ir.types import DType
 from superopt.ops.condition import Condition, deciding
 from superopt.ops.formula import Illegal, NotCovered, Tensor
@@ -188,7 +188,7 @@ class Matcher:
                 self._note(bound, f"{want.call.op} has {'no' if value is None else 'an'} operand {k}")
             return
         if isinstance(reference, Result):
-            node = value.node
+            node = value.node or self._unfolded(pattern, pattern.nodes[reference.node], value)
             if node is None or value.index != reference.output:
                 self._note(
                     bound, f"operand {k} of {want.call.op} comes from no {pattern.nodes[reference.node].call.op}"
@@ -203,6 +203,20 @@ class Matcher:
                 yield from self._input(pattern.given[reference.name], value, bound)
         except (Conflict, ZeroDivisionError) as conflict:
             self._note(bound, str(conflict))
+
+    def _unfolded(self, pattern: Pattern, want: PatternNode, value: Value) -> Node | None:
+        """The Concat of a constant's repeated part, where a rule wants one and folding has left the constant alone."""
+        repeated = want.repeats
+        if repeated is None:
+            return None
+        dims = pattern.given[repeated.name].dims
+        rank = None if any(isinstance(dim, Block) for dim in dims) else len(dims)
+        part = self.constants.repeated(value, len(want.operands), rank)
+        shape = None if part is None else self.sizes.shape(part)
+        if part is None or not shape:
+            return None
+        whole = self.sizes.type(dtype_of(value), (*shape[:-1], len(want.operands) * shape[-1]))
+        return make_node("Concat", [part] * len(want.operands), {"axis": len(shape) - 1}, [whole])
 
     def _number(self, reference: Scalar, value: Value, bound: Bindings) -> Bindings:
         fill = self.constants.fill(value)

@@ -45,6 +45,12 @@ class PatternNode:
     operator: Operator
     operands: tuple[Reference, ...]
 
+    @property
+    def repeats(self) -> Input | None:
+        """The one input that a Concat puts side by side with itself: a constant may hold what that gives."""
+        first = self.operands[0] if len(self.operands) > 1 and self.call.op == "Concat" else None
+        return first if isinstance(first, Input) and set(self.operands) == {first} else None
+
 
 @dataclass(frozen=True)
 class Climb:

@@ -26,6 +26,8 @@ class Bone:
     output: int
     commutative: bool
     operands: tuple[Part, ...]
+    repeats: bool = False
+    """Whether a constant may hold what it gives."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def skeleton_of(pattern: Pattern) -> Bone:
                 operands.append(numbers.setdefault(operand.name, len(numbers)))
             else:
                 operands.append(Number() if isinstance(operand, Scalar) else None)
-        return Bone(node.call.op, node.call.domain, output, node.operator.commutative, tuple(operands))
+        call, repeats = node.call, node.repeats is not None
+        return Bone(call.op, call.domain, output, node.operator.commutative, tuple(operands), repeats)
 
     return bone(pattern.roots[0], 0)
 
@@ -90,7 +93,9 @@ class Skeletons:
             if part is None and value is None:
                 yield bound
         elif isinstance(part, Bone):
-            if value.node is not None and value.index == part.output:
+            if part.repeats and value.constant is not None:
+                yield bound
+            elif value.node is not None and value.index == part.output:
                 yield from self._node(part, value.node, bound)
         elif isinstance(part, Number):
             if self.constants.fill(value) is not None:
