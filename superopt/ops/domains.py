@@ -49,6 +49,7 @@ _FLOAT_CALLS: dict[str, Any] = {
     "floor": np.floor,
     "round": np.round,
     "pi": lambda: np.asarray(np.pi),
+    "isnan": lambda x: np.isnan(x).astype(np.float64),
     **{f"cast_{np.dtype(t)}": _rounding_to(np.dtype(t)) for t in _CAST_TYPES},
 }
 
@@ -105,6 +106,8 @@ class Field:
             return _inverse(arguments[0])
         if function == "cast_bool":
             return _is_not_zero(arguments[0])
+        if function == "isnan":
+            return np.zeros_like(arguments[0])
         return self._random_function(function, arguments)
 
     def _random_function(self, name: str, arguments: list[Array]) -> Array:
@@ -149,6 +152,8 @@ class Ordered:
             return (arguments[0] > 0).astype(np.int64)
         if function == "cast_bool":
             return _is_not_zero(arguments[0])
+        if function == "isnan":
+            return np.zeros_like(arguments[0])
         raise Unsupported(f"{function} of an integer is no integer")
 
     def reduce(self, kind: str, values: Array, guard: Array) -> Array:

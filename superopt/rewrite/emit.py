@@ -340,6 +340,8 @@ def _result_type(operator: Operator, operands: list[Made | None], arguments: Map
         if found is None:
             raise Conflict("a cast to a type that is not covered")
         return found
+    if operator.name == "IsNaN":
+        return DType.BOOL
     first = operands[0].value.tensor_type if operands and operands[0] is not None else None
     if first is not None and first.dtype is DType.BOOL and operator.name != "Where":
         return DType.BOOL

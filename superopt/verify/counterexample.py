@@ -8,7 +8,7 @@ from superopt.ops.evaluate import Unsupported
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import Impossible
-from superopt.rewrite.rule import Rule
+from superopt.rewrite.rule import Rule, calls_of
 from superopt.verify.instances import Instance, Skip, instances
 
 FEW, MANY = 6, 60
@@ -78,4 +78,22 @@ def find_lost_nan(rule: Rule, registry: Registry, *, wanted: int = FEW) -> str |
                 break
         if seen and not kept:
             return f"a NaN in {given.name} reaches the left side's results and never the right side's"
+    return None
+
+
+def find_lost_guard(rule: Rule, registry: Registry, *, wanted: int = MANY) -> str | None:
+    """Where a left side that asks for NaN answers one, or an infinite number, otherwise than the right side; None where
+    that is nowhere."""
+    if not any(call.op == "IsNaN" for call in calls_of(rule.left)):
+        return None
+    for given in rule.given:
+        for poison in (np.nan, -np.inf) if given.kind == "tensor" else ():
+            for instance in instances(rule, registry, wanted=wanted, poisoned=given.name, poison=poison):
+                try:
+                    right = instance.right()
+                except (Illegal, Skip, Unsupported):
+                    continue
+                for name in rule.results:
+                    if _difference(instance, instance.left[name], right[name]) is not None:
+                        return f"a {poison:g} in {given.name} is guarded against on the left and not on the right"
     return None

@@ -130,6 +130,8 @@ def _alternatives(bound: tuple[Symbol, ...], domain: tuple[Condition, ...], valu
 
 def _call(e: Call, facts: Facts) -> Sum:
     """Function by cases: where a guard decides what the argument is, it decides what the result is."""
+    if e.function == "isnan":  # no real number is none
+        return ()
     split = [cases(expand(a, facts), facts) for a in e.arguments]
     found: list[Term] = []
     for choice in product(*split):

@@ -16,7 +16,7 @@ from superopt.ops.registry import Registry
 from superopt.ops.symbols import Symbols
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
-from superopt.verify.counterexample import FEW, MANY, find_counterexample, find_lost_nan
+from superopt.verify.counterexample import FEW, MANY, find_counterexample, find_lost_guard, find_lost_nan
 from superopt.verify.equal import equal, equal_in_cases
 from superopt.verify.expand import Inexpressible, expand
 from superopt.verify.facts import Facts, OutOfTime
@@ -90,6 +90,7 @@ def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples:
         if example is not None:
             return Verdict("refuted", example, 0, took())
         lost = None if rule.finite else find_lost_nan(rule, registry)
+        lost = lost or (None if rule.finite else find_lost_guard(rule, registry))
         if lost is not None:
             return Verdict("refuted", f"true for numbers only, `where finite` is missing: {lost}", 0, took())
     verdict = _proof(rule, registry, started, seconds)
