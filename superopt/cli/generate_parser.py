@@ -36,7 +36,12 @@ def add_generate_command(commands: Any) -> None:
         "--list", action="store_true", help="name the shipped recipes and what they enumerate, and stop"
     )
     parser.add_argument("--max-ops", type=_positive, metavar="N", help="operators in a graph (default: the recipe's)")
-    parser.add_argument("--ops", default="", metavar="A,B", help="only these operators of the recipe")
+    parser.add_argument(
+        "--ops",
+        default="",
+        metavar="A,B",
+        help="only these operators of the recipe; with --from, only parts that have one of them",
+    )
     parser.add_argument("--scene", action="append", default=[], metavar="NAME", help="only these scenes of the recipe")
     parser.add_argument(
         "--time-limit", type=float, metavar="S", help="stop looking after S seconds, and write what is proved"

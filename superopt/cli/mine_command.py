@@ -18,6 +18,7 @@ from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.known import Known
 from superopt.generate.ledger import Ledger, export
 from superopt.ir.onnx import load
+from superopt.mine.cut import ANCHORS
 from superopt.mine.mine import Counts, Mined, Miner
 from superopt.mine.writing import write
 from superopt.ops.registry import Registry
@@ -33,7 +34,7 @@ def run_mine(arguments: argparse.Namespace, console: Console) -> int:
     registry = specs.load(*arguments.specs)
     models = _files(arguments.models)
     known = Known(registry, _proved(arguments.known, registry))
-    limit = arguments.time_limit
+    limit, wanted = arguments.time_limit, [op for op in arguments.ops.split(",") if op]
     arguments.out.mkdir(parents=True, exist_ok=True)
     found: list[Mined] = []
     with (
@@ -53,7 +54,7 @@ def run_mine(arguments: argparse.Namespace, console: Console) -> int:
 
         miner = Miner(
             registry, ledger, pool, tuple(arguments.specs), arguments.seconds, known,
-            time.monotonic() + limit if limit else float("inf"), tell,
+            time.monotonic() + limit if limit else float("inf"), tell, frozenset(wanted) or ANCHORS,
         )  # fmt: skip
         try:
             for path in models:

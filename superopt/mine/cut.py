@@ -66,8 +66,8 @@ class Cut:
 class Grower:
     """Grows the parts of one graph."""
 
-    def __init__(self, piece: Piece, rewriter: Rewriter) -> None:
-        self.piece, self.rewriter = piece, rewriter
+    def __init__(self, piece: Piece, rewriter: Rewriter, anchors: frozenset[str] = ANCHORS) -> None:
+        self.piece, self.rewriter, self.anchors = piece, rewriter, anchors
         self.members = frozenset(piece.nodes)
         self._signatures: dict[tuple[Value, int], str] = {}
         self._readable: dict[Node, bool] = {}
@@ -92,7 +92,7 @@ class Grower:
             *_, nodes = heapq.heappop(queue)
             count += 1
             inputs = self._inputs(nodes)
-            if len(inputs) <= MOST_INPUTS and len(nodes) > 1 and any(n.op in ANCHORS for n in nodes):
+            if len(inputs) <= MOST_INPUTS and len(nodes) > 1 and any(n.op in self.anchors for n in nodes):
                 ordered = tuple(sorted(nodes, key=self.piece.position))
                 yield Cut(ordered, tuple(inputs), self._outputs(nodes, root))
             if len(nodes) == MOST_NODES:

@@ -16,9 +16,9 @@ from superopt.ops.element import Access
 from superopt.ops.evaluate import Unsupported, sized
 from superopt.ops.formula import Tensor
 from superopt.ops.registry import Registry
-from superopt.rewrite.expression import Expression, evaluate, parse_expression
+from superopt.rewrite.expression import Expression, Listing, evaluate, parse_expression
 from superopt.rewrite.program import Program
-from superopt.rewrite.rule import Rule, Step, calls_of
+from superopt.rewrite.rule import Call, Rule, Step, calls_of
 
 SIZES = (3, 5, 2, 7, 4, 11, 6, 13, 9, 8, 17, 10, 19, 12, 23, 14)
 """Different for different symbols, so that nothing fits by chance."""
@@ -68,14 +68,24 @@ class Legality:
         return self._told[target.text]
 
     def _found(self, target: Target) -> list[Ranks]:
-        found = [self.essences.ranks(call) for call in calls_of((Step(("y",), target.call),))]
-        return [ranks for ranks in found if ranks is not None]
+        calls = calls_of((Step(("y",), target.call),))
+        found = [self.essences.ranks(call) for call in calls]
+        return [*(ranks for ranks in found if ranks is not None), *filter(None, map(_turned, calls))]
 
     def _results(self, step: Step, names: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor] | None:
         try:
             return Program(_ANY, self.registry, Sizes(Random(0), []), names=names, inputs=inputs).run((step,))
         except (Unsupported, *NOT_A_RULE):
             return None
+
+
+def _turned(call: Call) -> Ranks | None:
+    """A Transpose says how many axes its operand has."""
+    (operand,) = call.operands if len(call.operands) == 1 else (None,)
+    axes = dict(call.arguments).get("perm")
+    if call.op != "Transpose" or not isinstance(operand, str) or not isinstance(axes, Listing):
+        return None
+    return (operand,), frozenset({(len(axes.items),)})
 
 
 def _size(text: str, names: Mapping[str, int]) -> int:

@@ -18,7 +18,7 @@ from superopt.mine.numbers import is_plain, plain, spelled
 from superopt.mine.unify import CannotUnify, Shapes
 from superopt.ops.condition import Undecided
 from superopt.ops.formula import Illegal, NotCovered
-from superopt.ops.index import Index, Quotient
+from superopt.ops.index import Index, Poly, Quotient
 from superopt.rewrite.reading import Reading
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.sizes import dtype_of
@@ -99,7 +99,7 @@ class _Followed:
         self.rewriter = rewriter
         self.readings: dict[Node, Reading] = {}
         data = frozenset(cut.inputs if batch else ())
-        self.shapes = Shapes(rewriter.sizes.shape, self.is_number, data.__contains__)
+        self.shapes = Shapes(rewriter.sizes.shape, self.is_number, data.__contains__, self.repeats)
         for node in cut.nodes:
             reading = rewriter.reader.read(node)
             if not isinstance(reading, Reading) or node.captured:
@@ -113,6 +113,10 @@ class _Followed:
         """Whether it is a constant of one element."""
         shape = self.rewriter.sizes.shape(value)
         return shape is not None and all(n == 1 for n in shape) and self.rewriter.constants.fill(value) is not None
+
+    def repeats(self, value: Value) -> bool:
+        """Whether it is a constant of two equal halves."""
+        return self.rewriter.constants.repeated(value) is not None
 
     def shape(self, value: Value) -> tuple[Index, ...]:
         return tuple(map(self.shapes.unifier.resolved, self.shapes.of[value]))
@@ -186,10 +190,14 @@ class _Writer:
         dims = [self._size(n) for n in self.followed.shape(value)]
         while is_weight and len(dims) > 1 and dims[0] == "1" and self._only_broadcasts(value):
             dims = dims[1:]
-        self.names[value], self.shapes[name] = name, tuple(dims)
+        self.names[value] = name
+        if is_weight and self.followed.repeats(value):
+            dims[-1] = self._size(_half(self.followed.shape(value)[-1]))
+            self.names[value] = f"Concat({name}, {name}, axis={len(dims) - 1})"
+        self.shapes[name] = tuple(dims)
         kind = "bool" if dtype_of(value) is DType.BOOL else ""
         self.given.append(f"{name}: {kind}[{', '.join(dims)}]")
-        return name
+        return self.names[value]
 
     def _only_broadcasts(self, value: Value) -> bool:
         return all(n.op in BROADCASTING and not n.domain for n in self.cut.nodes if value in n.operands)
@@ -248,6 +256,13 @@ class _Writer:
             k = len(self.symbols)
             self.symbols[atom.name] = "nmkpqhsuvabcdefg"[k] if k < 16 else f"n{k}"
         return self.symbols[atom.name]
+
+
+def _half(index: Index) -> Index:
+    """Of a size that was made of two halves."""
+    if isinstance(index, int):
+        return index // 2
+    return Poly({monomial: factor // 2 for monomial, factor in index.terms.items()})
 
 
 def _in_brackets(text: str) -> str:

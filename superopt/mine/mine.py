@@ -19,7 +19,7 @@ from superopt.generate.reduce import is_found
 from superopt.generate.respell import respelled
 from superopt.generate.safety import trades_safety
 from superopt.ir.onnx import Model
-from superopt.mine.cut import Grower
+from superopt.mine.cut import ANCHORS, Grower
 from superopt.mine.lift import lifted
 from superopt.mine.lookup import Hit, Lookup
 from superopt.normalize import normalize
@@ -72,6 +72,8 @@ class Miner:
     deadline: float = float("inf")
     """On the clock of time.monotonic."""
     tell: Callable[[str, Counts], None] = lambda _, __: None
+    anchors: frozenset[str] = ANCHORS
+    """Operators that a part must have one of."""
     counts: Counts = field(default_factory=Counts)
     _seen: set[str] = field(default_factory=set[str])
     _lookup: Lookup | None = None
@@ -90,7 +92,7 @@ class Miner:
         lookup = self._lookup = self._lookup or Lookup(self.registry)
         rewriter = Rewriter(self.registry, model.opset, Vocabulary(cuda=True), model.functions)
         piece = piece_of(normalize(model).graph, rewriter.constants)
-        for cut in Grower(piece, rewriter).cuts():
+        for cut in Grower(piece, rewriter, self.anchors).cuts():
             if time.monotonic() > self.deadline:
                 return
             self.counts.cuts += 1

@@ -50,7 +50,7 @@ class Target:
     def operator(self) -> str:
         """Its outermost operator, but for a Reshape of what that gives."""
         call = self.call
-        if self.places["~"] and isinstance(call.operands[0], Call):
+        if self.places["~"] and call.op == "Reshape" and isinstance(call.operands[0], Call):
             call = call.operands[0]
         return f"{call.domain}::{call.op}"
 

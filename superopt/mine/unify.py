@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 from superopt.ir.graph import Node, Value
@@ -101,6 +101,8 @@ class Unifier:
         difference = self.resolved(a - b)
         if isinstance(difference, int):
             return
+        divisor = gcd(*difference.terms.values())
+        difference = Poly({monomial: factor // divisor for monomial, factor in difference.terms.items()})
         for monomial, factor in sorted(difference.terms.items(), key=lambda t: _age(t[0]), reverse=True):
             if abs(factor) != 1 or len(monomial) != 1 or not isinstance(monomial[0], Symbol):
                 continue
@@ -227,10 +229,11 @@ class Shapes:
 
     def __init__(
         self, shape: Callable[[Value], Sequence[Index] | None], is_number: Callable[[Value], bool],
-        has_batch: Callable[[Value], bool] = lambda _: False,
+        has_batch: Callable[[Value], bool] = lambda _: False, repeats: Callable[[Value], bool] = lambda _: False,
     ) -> None:  # fmt: skip
-        """A value that `has_batch` has a first axis of size 1 that may be any."""
-        self._shape, self._is_number, self._has_batch = shape, is_number, has_batch
+        """A value that `has_batch` has a first axis of size 1 that may be any; the halves of one that `repeats` are
+        equal."""
+        self._shape, self._is_number, self._has_batch, self._repeats = shape, is_number, has_batch, repeats
         self.unifier = Unifier()
         self.of: dict[Value, tuple[Index, ...]] = {}
         self.arguments: dict[Node, Arguments] = {}
@@ -256,6 +259,8 @@ class Shapes:
         numbers = [self.unifier.number(n) for n in shape]
         if self._has_batch(value) and numbers[:1] == [1] and len(numbers) > 1:
             numbers[0] = BATCH
+        if self._repeats(value):
+            return (*map(self.unifier.fresh, numbers[:-1]), 2 * self.unifier.fresh(numbers[-1] // 2))
         return tuple(map(self.unifier.fresh, numbers))
 
     def _tensor(self, position: int, value: Value | None, shape: tuple[Index, ...] | None) -> Tensor | None:

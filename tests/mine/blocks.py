@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -150,6 +151,49 @@ g (float[2,3,5,8] x, float[2,5,4] cos, float[2,5,4] sin) => (float[2,3,5,8] y)
 }"""
 
 
+def _table(function: Callable[[float], float], rows: int = 5, half: int = 4, twist: float = 0.0) -> str:
+    """Numbers of a rotary embedding's table as wide as a head: both halves alike, but for a twist of the last one."""
+    found = [[function((row + 1) * 0.3**pair) for pair in range(half)] * 2 for row in range(rows)]
+    found[-1][-1] += twist
+    return ", ".join(f"{x:.4f}" for row in found for x in row)
+
+
+def rotary_of_halves(twist: float = 0.0) -> str:
+    """As transformers writes it: x·cos + (−b, a)·sin, with tables that are as wide as a head."""
+    return f"""
+g (float[2,3,5,8] x) => (float[2,3,5,8] y)
+<float[1,1,5,8] c = {{{_table(math.cos, twist=twist)}}}, float[1,1,5,8] s = {{{_table(math.sin)}}},
+ int64[1] zero = {{0}}, int64[1] half = {{4}}, int64[1] all = {{9223372036854775807}}, int64[1] last = {{3}}>
+{{
+  xc = Mul(x, c)
+  a = Slice(x, zero, half, last)
+  b = Slice(x, half, all, last)
+  n = Neg(b)
+  r = Concat<axis = 3>(n, a)
+  rs = Mul(r, s)
+  y = Add(xc, rs)
+}}"""
+
+
+BY_HEAD = """
+g (float[2,4,5,6] q, float[2,4,7,6] k, float[2,4,7,6] v, float[2,1,5,7] m) => (float[2,5,24] y)
+<int64[3] ys = {2,5,24}, float c = {0.37}>
+{
+  k1 = Transpose<perm = [0,1,3,2]>(k)
+  s = MatMul(q, k1)
+  t = Mul(s, c)
+  u = Add(t, m)
+  p = Softmax<axis = 3>(u)
+  o = MatMul(p, v)
+  o1 = Transpose<perm = [0,2,1,3]>(o)
+  y = Reshape(o1, ys)
+}"""
+
+GUARDED = BY_HEAD.replace("o = MatMul(p, v)", "n = IsNaN(p)\n  w = Where(n, z, p)\n  o = MatMul(w, v)").replace(
+    "float c", "float z = {0}, float c"
+)
+
+
 @cache
 def _lookup() -> Lookup:
     return Lookup(REGISTRY)
@@ -174,19 +218,24 @@ def _with_numbers(text: str) -> str:
     return f"{inputs}{'<' if weights else ''}{weights}{{\n{body}"
 
 
-def recognized(text: str, opset: int = 17) -> list[Hit]:
-    """What the block as a whole is taken for: parts that compute the model's output."""
+def recognized(text: str, opset: int = 17, *, alone: bool = False) -> list[Hit]:
+    """What parts that compute the model's output are taken for; `alone`: those that read nothing but its inputs."""
     model = parse(model_bytes(text, opset))
     rewriter = Rewriter(REGISTRY, model.opset, Vocabulary(cuda=True), model.functions)
     piece = piece_of(normalize(model).graph, rewriter.constants)
     found: list[Hit] = []
     for cut in Grower(piece, rewriter).cuts():
-        if cut.outputs[0] in piece.results:
+        if cut.outputs[0] in piece.results and not (alone and any(v.node is not None for v in cut.inputs)):
             operators = [(node.op, node.domain) for node in cut.nodes]
             for part in lifted(cut, rewriter):
                 found += _lookup().hits(part, operators)
     return found
 
 
-def operators(text: str, opset: int = 17) -> set[str]:
-    return {hit.target.operator.removeprefix("::") for hit in recognized(text, opset)}
+def operators(text: str, opset: int = 17, *, alone: bool = False) -> set[str]:
+    return {hit.target.operator.removeprefix("::") for hit in recognized(text, opset, alone=alone)}
+
+
+def whole(text: str) -> set[str]:
+    """What the block as a whole is taken for."""
+    return operators(text, alone=True)
