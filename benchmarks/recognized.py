@@ -4,29 +4,35 @@
     python benchmarks/recognized.py MODEL … [--rules FILE] [--save]
 
 A block is counted by the node that tells it: the Softmax between the two products of an attention, the root of a
-normalization that is spelled out, the Erf, Tanh or Sigmoid of an activation, the turned pairs of a rotation. It is
-recognized where a proved rule writes an operator of its kind in its place, at once or after one other rewrite.
+normalization that is spelled out, the Erf, Tanh or Sigmoid that is multiplied by what it was made of, the turned pairs
+of a rotation. It is recognized where a proved rule writes an operator of its kind in its place: at once, or after as
+many steps as the search takes in one of the regions that it cuts, ordered by numbers of operators instead of a clock.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from superopt.ir.graph import Node
+from superopt.cost.structure import structure
+from superopt.ir.graph import Node, Value
 from superopt.ir.onnx import load
 from superopt.normalize import normalize
 from superopt.rewrite.emit import Vocabulary
-from superopt.rewrite.piece import Piece, new_nodes
+from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules
 from superopt.rewrite.rule import calls_of
 from superopt.rewrite.whole import piece_of
 from superopt.search.bodies import graphs
+from superopt.search.explore import Limits, explore
+from superopt.search.hunt import ROUNDS
+from superopt.search.regions import Region, cut, graph_of_region, weight_nodes
 from superopt.search.rulebook import open_rulebook
 
 RESULTS = Path(__file__).parent / "results"
@@ -37,37 +43,68 @@ KINDS = {
          "SkipSimplifiedLayerNormalization", "GroupNormalization", "InstanceNormalization", "GroupNorm")
     ),
     "activation": frozenset(
-        ("Gelu", "FastGelu", "QuickGelu", "BiasGelu", "Swish", "HardSwish", "Mish", "HardSigmoid", "Softplus")
+        ("Gelu", "FastGelu", "QuickGelu", "BiasGelu", "Swish", "HardSwish", "Mish", "Softplus")
     ),
     "rotary": frozenset(("RotaryEmbedding",)),
 }  # fmt: skip
 _BENDS = frozenset(("Tanh", "Sigmoid", "Clip", "HardSigmoid"))
-_THROUGH = frozenset(("Transpose", "Reshape", "Cast", "Identity", "Squeeze", "Unsqueeze", "Where", "Dropout"))
+_THROUGH = frozenset(
+    ("Transpose", "Reshape", "Cast", "Identity", "Squeeze", "Unsqueeze", "Where", "Dropout", "Add", "Div")
+)
+_POINTWISE = frozenset(("Add", "Sub", "Mul", "Div", "Pow", "Cast", "Neg", "Exp", "Log", "Softplus", *_BENDS))
+ALPHA, CANDIDATES, SECONDS = 1.2, 400, 20.0
+"""Of the search in one region."""
 
 
 def blocks(piece: Piece) -> Iterator[tuple[str, Node]]:
-    """The telling node of each block that is spelled out, or is one operator already."""
+    """The telling node of each block that is spelled out."""
     for node in piece.nodes:
-        if node.op == "Softmax" and _leads_to(piece, node, "MatMul"):
+        if node.op == "Softmax" and any(n.op == "MatMul" for n in _after(piece, node)):
             yield "attention", node
         elif node.op in ("Sqrt", "Pow") and _comes_from(node, ("ReduceMean", "ReduceSum")):
             yield "normalization", node
-        elif node.op == "Erf" or (node.op in _BENDS and _leads_to(piece, node, "Mul")):
+        elif node.op == "Erf" or (node.op in _BENDS and _bends_itself(piece, node)):
             yield "activation", node
         elif node.op == "Concat" and _turns(node):
             yield "rotary", node
 
 
-def _leads_to(piece: Piece, node: Node, op: str) -> bool:
+def operators(piece: Piece) -> Counter[str]:
+    """What is one operator already, by its kind."""
+    return Counter(kind for node in piece.nodes for kind, known in KINDS.items() if node.op in known)
+
+
+def _after(piece: Piece, node: Node) -> set[Node]:
+    """Nodes that read a node, at once or through others that change little."""
     waiting, seen = list(node.outputs), set[Node]()
     while waiting:
         for user in piece.reading(waiting.pop()):
-            if user.op == op:
-                return True
-            if user.op in (*_THROUGH, "Add", "Div") and user not in seen and len(seen) < 8:
+            if user not in seen and len(seen) < 16:
                 seen.add(user)
-                waiting += user.outputs
-    return False
+                waiting += user.outputs if user.op in _THROUGH else ()
+    return seen
+
+
+def _bends_itself(piece: Piece, node: Node) -> bool:
+    """Whether it is multiplied by what it was made of; a gate is made of something else, and no activation."""
+    made_of, after = _sources(piece, node.inputs[0]), _after(piece, node)
+    factors = [v for user in after if user.op == "Mul" for v in user.operands]
+    return any(_sources(piece, v) == made_of for v in factors if v.node != node and v.node not in after)
+
+
+def _sources(piece: Piece, value: Value | None) -> set[Value]:
+    """What a value is computed from, number by number."""
+    waiting, found, seen = [value], set[Value](), set[Value]()
+    while waiting:
+        v = waiting.pop()
+        if v is None or v in seen or piece.constants.is_weight(v):
+            continue
+        seen.add(v)
+        if v.node is not None and v.node.op in _POINTWISE:
+            waiting += v.node.inputs
+        else:
+            found.add(v)
+    return found
 
 
 def _comes_from(node: Node, ops: Sequence[str]) -> bool:
@@ -83,41 +120,49 @@ def _turns(node: Node) -> bool:
 
 
 def recognized(piece: Piece, rewriter: Rewriter, rules: Rules, telling: dict[str, Rules]) -> dict[str, set[Node]]:
-    """Of each kind, the telling nodes that a rule of the kind covers."""
+    """Of each kind, the telling nodes that an operator of the kind takes the place of."""
     wanted = {node: kind for kind, node in blocks(piece)}
     found: dict[str, set[Node]] = {kind: set() for kind in KINDS}
-
-    def look(at: Piece, nodes: Iterable[Node]) -> None:
-        for node in nodes:
-            for kind, of_kind in telling.items():
-                for match, _ in rewriter.moves(of_kind, node, at):
-                    found[kind].update(n for n in match.nodes if wanted.get(n) == kind)
-
-    look(piece, piece.nodes)
-    left = {node for node, kind in wanted.items() if node not in found[kind]}
-    for node in piece.nodes if left else ():
-        if not _is_near(node, left, piece):
-            continue
-        for match, made in rewriter.moves(rules, node, piece):
-            step = rewriter.take(piece, match, made, frozenset())
-            fresh = new_nodes(made.values(), piece)
-            near = [user for made_node in fresh for v in made_node.outputs for user in step.after.reading(v)]
-            look(step.after, dict.fromkeys((*fresh, *near)))
+    for node in piece.nodes:
+        for kind, of_kind in telling.items():
+            for match, _ in rewriter.moves(of_kind, node, piece):
+                found[kind].update(n for n in match.nodes if wanted.get(n) == kind)
+    gains: dict[str, Counter[str]] = {}
+    for offset in range(ROUNDS):
+        for region in cut(piece, lambda node: not isinstance(rewriter.reader.read(node), str), offset):
+            left: dict[str, set[Node]] = {}
+            for node in region.members:
+                kind = wanted.get(node)
+                if kind is not None and node not in found[kind]:
+                    left.setdefault(kind, set()).add(node)
+            if not left:
+                continue
+            key = structure(graph_of_region(region.piece, tuple(region.outside), weight_nodes(region.piece)), {})
+            if key not in gains:
+                gains[key] = _gained(region, rewriter, rules)
+            for kind, nodes in left.items():
+                told = sum(wanted.get(node) == kind for node in region.members)
+                if gains[key][kind] >= told:
+                    found[kind] |= nodes
     return found
 
 
-def _is_near(node: Node, left: set[Node], piece: Piece) -> bool:
-    """Within three edges of a block that is not recognized yet."""
-    edge, seen = [node], {node}
-    for _ in range(3):
-        edge = [
-            other
-            for n in edge
-            for other in (*(v.node for v in n.operands), *(u for v in n.outputs for u in piece.reading(v)))
-            if other is not None and other not in seen
-        ]
-        seen.update(edge)
-    return not seen.isdisjoint(left)
+def _gained(region: Region, rewriter: Rewriter, rules: Rules) -> Counter[str]:
+    """By kind, how many blocks of a region become one operator each, in the best graph that the search comes to."""
+    until = time.monotonic() + SECONDS
+    limits = Limits(ALPHA, CANDIDATES, lambda: time.monotonic() > until)
+    explored = explore(region.piece, rules, rewriter, lambda piece: float(len(piece.members)), limits)
+    spelled, written = _counted(region.piece), operators(region.piece)
+    best: Counter[str] = Counter()
+    for candidate in explored.candidates:
+        now, made = _counted(candidate.piece), operators(candidate.piece)
+        for kind in KINDS:
+            best[kind] = max(best[kind], min(spelled[kind] - now[kind], made[kind] - written[kind]))
+    return best
+
+
+def _counted(piece: Piece) -> Counter[str]:
+    return Counter(kind for kind, _ in blocks(piece))
 
 
 def row(path: Path, rules: Rules, telling: dict[str, Rules], registry) -> dict[str, tuple[int, int]]:
@@ -131,11 +176,9 @@ def row(path: Path, rules: Rules, telling: dict[str, Rules], registry) -> dict[s
             present[kind] += 1
         for kind, nodes in recognized(piece, rewriter, rules, telling).items():
             known[kind] += len(nodes)
-        for node in piece.nodes:  # what the exporter wrote as one operator
-            for kind, operators in KINDS.items():
-                if node.op in operators and not (kind == "activation" and node.op == "HardSigmoid"):
-                    present[kind] += 1
-                    known[kind] += 1
+        for kind, count in operators(piece).items():  # what the exporter wrote as one operator
+            present[kind] += count
+            known[kind] += count
     return {kind: (known[kind], present[kind]) for kind in KINDS}
 
 
