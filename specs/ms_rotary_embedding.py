@@ -50,7 +50,7 @@ def ms_rotary_embedding(
 ) -> Tensor:
     """One position is that of the first row; a rotary_embedding_dim of 0 turns the whole head."""
     covered(not is_packed_batching, "sequences packed into one")
-    covered(isinstance(scale, int | float) and scale == 1, "a scale")
+    covered(not isinstance(scale, Element) and scale == 1, "a scale")
     if cos_cache is None or sin_cache is None or position_ids is None:
         raise Illegal("positions or caches are missing")
     for cache in (cos_cache, sin_cache):

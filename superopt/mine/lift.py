@@ -63,7 +63,7 @@ def lifted(cut: Cut, rewriter: Rewriter) -> Iterator[Lifted]:
         return
     texts: set[str] = set()
     for variables in (True, False):
-        made = _Writer(cut, rewriter, followed, variables).lifted()
+        made = _written(cut, rewriter, followed, variables)
         if made is not None and made.text not in texts:
             texts.add(made.text)
             yield made
@@ -83,6 +83,13 @@ def narrowed(part: Lifted) -> Iterator[Lifted]:
                 values={name: value for name, value in part.values.items() if name != b},
                 shapes={name: tuple(map(one, dims)) for name, dims in part.shapes.items()},
             )  # fmt: skip
+
+
+def _written(cut: Cut, rewriter: Rewriter, followed: _Followed, variables: bool) -> Lifted | None:
+    try:
+        return _Writer(cut, rewriter, followed, variables).lifted()
+    except CannotUnify:
+        return None
 
 
 def _followed(cut: Cut, rewriter: Rewriter, *, batch: bool) -> _Followed | None:

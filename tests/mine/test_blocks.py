@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from superopt.generate.reduce import is_found
 from superopt.verify.prove import prove
 from tests.mine.blocks import (
     ATTENTION,
@@ -103,6 +104,22 @@ def test_what_is_recognized_is_proved_for_all_sizes(text: str) -> None:
     assert hits
     for hit in hits:
         assert prove(hit.rule, REGISTRY, seconds=120).status == "proved", hit.rule
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("text", [HALVES, BY_HEAD])
+def test_what_is_recognized_can_be_written_and_is_found_again(text: str) -> None:
+    assert any(is_found(hit.rule, REGISTRY) for hit in recognized(text) if hit.target.operator in (ATTENTIONS | TURNED))
+
+
+@pytest.mark.unit
+def test_a_part_with_a_number_that_is_none_is_left() -> None:
+    text = altered(
+        BY_HEAD,
+        ("u = Add(t, m)", "i = Cast<to = 9>(m)\n  n = Where(i, c, low)\n  u = Add(t, n)"),
+        ("float c", "float low = {-inf}, float c"),
+    )
+    assert not whole(text)
 
 
 def altered(block: str, *changes: tuple[str, str]) -> str:
