@@ -163,9 +163,10 @@ def _finite(value: Any) -> Any:
 
 
 def _sqlite_engine(url: URL) -> Engine:
-    engine = create_engine(
-        url, connect_args={"timeout": BUSY_SECONDS}, pool_size=50, max_overflow=10, json_serializer=_json
-    )
+    engine = create_engine(  # the connection used last is used next: those of a rush keep no pages and statements
+        url, connect_args={"timeout": BUSY_SECONDS}, pool_size=50, max_overflow=10, pool_use_lifo=True,
+        json_serializer=_json,
+    )  # fmt: skip
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _: Any) -> None:  # pyright: ignore[reportUnusedFunction]

@@ -8,7 +8,10 @@ import time
 import uuid
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.problems import MEDIA_TYPE, Problem
 
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
@@ -33,25 +36,27 @@ class Around:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get("x-request-id", "")
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
         id = given if _ID.fullmatch(given) else uuid.uuid4().hex[:16]
         started, answered = time.monotonic(), {"status": 0, "job": ""}
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
+                told = MutableHeaders(scope=message)
                 answered["status"] = message["status"]
-                answered["job"] = _job(scope["path"]) or _job(
-                    headers.get("location", headers.get("content-location", ""))
-                )
-                headers["X-Request-ID"] = id
+                answered["job"] = _job(scope["path"]) or _job(told.get("location", told.get("content-location", "")))
+                told["X-Request-ID"] = id
                 for name, value in SECURITY.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-store")
+                    told.setdefault(name, value)
+                told.setdefault("Cache-Control", "no-store")
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
+            if "content-length" in headers and "transfer-encoding" in headers:
+                await _two_lengths(scope, receive, sending)
+            else:
+                await self._app(scope, receive, sending)
         finally:
             # The path without its query: whoever puts a secret there has it in no log of ours.
             fields = {
@@ -61,6 +66,13 @@ class Around:
             if answered["job"]:
                 fields["job"] = answered["job"]
             log.log(logging.DEBUG if scope["path"] in _QUIET else logging.INFO, "request", extra=fields)
+
+
+async def _two_lengths(scope: Scope, receive: Receive, send: Send) -> None:
+    """Where this request ends, a proxy before us may see otherwise than we do; what follows is not listened to."""
+    problem = Problem(400, "the request has a Content-Length and a Transfer-Encoding")
+    answer = JSONResponse(problem.document(), problem.status, {"Connection": "close"}, MEDIA_TYPE)
+    await answer(scope, receive, send)
 
 
 def _job(path: str) -> str:

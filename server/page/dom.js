@@ -32,7 +32,7 @@ export function table(head, rows, attributes = {}) {
   return el("table", attributes,
     el("thead", {}, el("tr", {}, head.map((cell) => (cell ? el("th", { scope: "col" }, cell) : el("td"))))),
     el("tbody", {}, rows.map(([first, ...rest]) =>
-      el("tr", {}, el("th", { scope: "row" }, first), rest.map((cell) => el("td", {}, cell))))));
+      el("tr", {}, el("th", { scope: "row" }, first), rest.map((cell) => (cell instanceof HTMLTableCellElement ? cell : el("td", {}, cell)))))));
 }
 
 export function pairs(rows) {

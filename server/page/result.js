@@ -92,7 +92,7 @@ function comparison(report) {
   rows.push(["size", size(before.file_bytes), size(after.file_bytes), change(before.file_bytes, after.file_bytes)]);
   rows.push(["parameters", count(before.parameters), count(after.parameters), change(before.parameters, after.parameters)]);
   const check = { equal: `equal on ${plural(report.check.runs, "input set")}`, different: "different", unchecked: "not compared" }[report.check.status];
-  rows.push(["outputs", "", "", check]);
+  rows.push(["outputs", el("td", { colspan: 3 }, check)]);
   const points = timing.points.length > 1 ? table(["sizes", "before", "after", "speed-up"], timing.points.map((p) => [
     Object.entries(p.sizes).map(([name, value]) => `${name} = ${value}`).join(", "),
     p.before ? duration(p.before.median) : "—", p.after ? duration(p.after.median) : "—",
@@ -143,7 +143,7 @@ function check(report) {
   const rows = outputs.map((o) => [o.output, o.dtype, o.max_absolute_error.toPrecision(3), o.max_relative_error.toPrecision(3),
     `${o.absolute_tolerance} + ${o.relative_tolerance}·|x|`, o.equal ? "yes" : "NO"]);
   return el("div", {}, reason ? el("p", {}, `${status}: ${reason}`) : "",
-    rows.length ? el("div", { class: "scroll" }, table(["output", "type", "largest difference", "relative", "allowed", "equal"], rows)) : "",
+    rows.length ? el("div", { class: "scroll" }, table(["output", "type", "largest difference", "relative", "allowed", "equal"], rows, { class: "tight" })) : "",
     notes.map((note) => el("p", { class: "dim" }, note)),
     inputs.length ? el("details", {}, el("summary", {}, plural(inputs.length, "input set")), el("ul", {}, inputs.map((line) => el("li", {}, line)))) : "");
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 import threading
 import time
@@ -127,6 +128,44 @@ def test_events_go_on_when_the_database_is_back(shop: Shop, monkeypatch: pytest.
         heard.extend(lines)
     assert [line for line in heard if line.startswith("id: ")] == ["id: 1", "id: 2"]
     assert '"canceled"' in heard[-2]
+
+
+@pytest.fixture
+def own_postgres() -> Generator[Any]:
+    """A server that may be stopped and started again."""
+    pytest.importorskip("psycopg", reason="needs the extra postgres")
+    from tests.server.postgres import Postgres, programs, short_folder
+
+    programs()
+    folder = short_folder()
+    yield Postgres(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.slow
+def test_postgresql_goes_down_with_jobs_under_way(own_postgres: Any, tmp_path: Path) -> None:
+    with own_postgres:
+        shop = Shop(tmp_path, database=own_postgres.url(own_postgres.create()), attempts=5)
+        shop.hire()
+        made = [shop.post(tiny(number=n, sleep=2.0), **{"Idempotency-Key": f"{n}"}) for n in range(3)]
+        until(lambda: shop.client.get(f"/v1/jobs/{made[0]['id']}").json()["stage"] == "loading")
+    try:
+        asked = [
+            shop.client.get("/readyz"), shop.client.get(f"/v1/jobs/{made[0]['id']}"),
+            shop.client.delete(f"/v1/jobs/{made[1]['id']}"), shop.client.get("/v1/jobs"), shop.client.get("/metrics"),
+            shop.client.post("/v1/jobs", content=tiny(number=3), headers=OCTETS | {"Idempotency-Key": "3"}),
+        ]  # fmt: skip
+        assert [answer.status_code for answer in asked] == [503] * 6
+        assert shop.client.get("/livez").status_code == 200
+        time.sleep(3.0)  # longer than a lease
+        with own_postgres:
+            made.append(shop.post(tiny(number=3), **{"Idempotency-Key": "3"}))
+            ended = [shop.ended(job) for job in made]
+            assert [job["state"] for job in ended] == ["done"] * 4
+            assert len(shop.client.get("/v1/jobs").json()["jobs"]) == 4
+            shop.close()
+    finally:
+        shop.close()
 
 
 @contextmanager

@@ -221,3 +221,19 @@ def test_whoever_hangs_up_while_the_model_is_looked_at_ends_that(shop: Shop, mon
     until(lambda: bool(heard))
     until(lambda: not any(shop.settings.folder.glob("spool/*.part")))
     assert shop.client.get("/v1/jobs").json()["jobs"] == []
+
+
+def test_where_a_request_ends_is_beyond_doubt(shop: Shop) -> None:
+    """A proxy that believes the length, and a service that believes the chunks, would see two different requests."""
+    with socket.create_connection(("127.0.0.1", int(shop.url.rpartition(":")[2]))) as line:
+        line.settimeout(60)
+        line.sendall(
+            b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n"
+            b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+            b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
+        answer = b""
+        while received := line.recv(4096):
+            answer += received
+    assert answer.count(b"HTTP/1.1 ") == answer.count(b"HTTP/1.1 400 ") == 1
+    assert b"application/problem+json" in answer

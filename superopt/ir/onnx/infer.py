@@ -69,7 +69,7 @@ def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) 
 def _inferred(skeleton: ModelProto) -> GraphProto | None:
     try:
         return onnx.shape_inference.infer_shapes(skeleton, check_type=False, strict_mode=False, data_prop=True).graph
-    except (RuntimeError, ValueError, onnx.shape_inference.InferenceError):
+    except (RuntimeError, ValueError, onnx.shape_inference.InferenceError, onnx.checker.ValidationError):
         return None
 
 
