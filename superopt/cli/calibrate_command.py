@@ -42,7 +42,7 @@ def run_calibrate(arguments: argparse.Namespace, options: Options, console: Cons
 
 def _show(console: Console, report: CalibrationReport) -> None:
     for model in report.models:
-        searched = ", candidates timed" if model.searched else ""
+        searched = ", searched to the end" if model.searched else ""
         best = f", best options: {model.options}" if model.options else ""
         share = f"{model.share:.0%} of its predicted time known"
         say(console, f"{model.path}: {model.signatures} signatures in {model.regions} regions, {share}{searched}{best}")

@@ -26,7 +26,9 @@ class CalibratedModel(Record):
     share: float = Field(description="part of its predicted time that is in regions whose times are now known")
     deployment: str = Field(description="the session that they were timed with")
     options: str = Field(description="session options that were found best for it; empty where that was not asked")
-    searched: bool = Field(description="whether candidates that rules lead to were timed as well")
+    searched: bool = Field(
+        description="whether the search for candidates came to its end, as far as a search of this model goes"
+    )
     notes: list[str] = Field(default_factory=list, description="what could not be done, and why")
 
 

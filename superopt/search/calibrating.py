@@ -27,7 +27,7 @@ from superopt.options import Options
 from superopt.report import CalibratedModel, CalibrationReport, Rewrite
 from superopt.rewrite.emit import Vocabulary
 from superopt.search.ending import Ending
-from superopt.search.hunting import CALIBRATION, MEASURE, Ground, region_timer
+from superopt.search.hunting import CALIBRATION, Ground, region_timer
 from superopt.search.learning import Learner
 from superopt.search.rulebook import open_rulebook
 from superopt.search.scales import Scales
@@ -185,14 +185,17 @@ class _Calibration:
             subject.options = found.best.text
 
     def _search(self, subject: _Subject, remaining: int) -> None:
-        """What a search would time; mutants are left out, which are found by the clock and proved."""
+        """What a search would time, in the model's share of the time; mutants are left out, which are found by the
+        clock and proved."""
         if self.ending.is_asked():
             return
-        budget = max(0.1, self._left() / remaining / (1.0 + MEASURE))
-        options = replace(self.options, budget=budget, partial=False)
-        with Ground(subject.trial, options, self.tell, self.ending, self._prices(subject)) as ground:
+        seconds = max(0.1, self._left() / remaining)
+        until = time.monotonic() + seconds
+        ending = Ending(lambda: self.ending.is_asked() or time.monotonic() > until)
+        options = replace(self.options, budget=seconds, partial=False)
+        with Ground(subject.trial, options, self.tell, ending, self._prices(subject), measuring=1.0) as ground:
             hunting = ground.hunt(subject.workshop)
-        subject.searched = hunting.searched and not self.ending.is_asked()
+        subject.searched = hunting.searched and not ending.is_asked()
         subject.notes += hunting.notes
 
     def _told(self, subject: _Subject) -> CalibratedModel:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from superopt.cost.race import NO_TIME_LEFT
 from superopt.rewrite.rewriter import Taken
 from superopt.search.explore import Candidate
-from superopt.search.judge import ALIKE, WORTH, Judge, Look
+from superopt.search.judge import ALIKE, WORTH, Judge, Look, again
 
 GUESSED = 0.85
 """Predicted cost, over the region's own, from which on a candidate is used that nobody has timed."""
@@ -42,12 +42,16 @@ class Foreteller(Judge):
             self._predict(look, [c for c in subjects if c not in failed], own)
 
     def decided(self, look: Look) -> tuple[Taken, ...]:
-        """The steps to the graph that gains most, if it gains enough; among equals, the fewest steps."""
+        """The steps to the graph that gains most, if it gains enough; among equals, the fewest steps. What was timed a
+        second time there had been chosen there: it is chosen again, or refused again."""
         own = look.times.get(look.candidates[0]) if look.candidates else None
         if own is None:
             return ()
         timed = {c: t for c, t in look.times.items() if t is not None and c.steps}
         worth = {c: t for c, t in timed.items() if t <= (GUESSED if c in look.guessed else WORTH) * own}
+        twice = {c: pair for c in worth if c not in look.guessed and (pair := self._second(look, c)) is not None}
+        if twice:
+            worth = {c: own * after / before for c, (before, after) in twice.items() if after <= WORTH * before}
         if not worth:
             return ()
         alike = [c for c, t in worth.items() if t <= ALIKE * min(worth.values())]
@@ -55,15 +59,9 @@ class Foreteller(Judge):
         growth = self._growth(look, chosen)
         if growth is None:
             return ()
-        guessed = chosen in look.guessed
-        before, after = (None, None) if guessed else self._again(look, chosen)
-        confirmed = before is not None and after is not None
-        if before is None or after is None:
-            before, after = own, worth[chosen]
-        elif after > WORTH * before:
-            return ()
         self._grown += growth
-        self._keep(look, chosen, (before, after), True, timed=not guessed, confirmed=confirmed)
+        measured = twice.get(chosen, (own, worth[chosen]))
+        self._keep(look, chosen, measured, True, timed=chosen not in look.guessed, confirmed=chosen in twice)
         return chosen.steps
 
     def _predict(self, look: Look, candidates: Sequence[Candidate], own: float | None) -> None:
@@ -78,12 +76,11 @@ class Foreteller(Judge):
             look.times[candidate] = (own or price) * self._price(candidate.piece, look.region) / price
             look.guessed.add(candidate)
 
-    def _again(self, look: Look, chosen: Candidate) -> tuple[float | None, float | None]:
-        """Both as they were timed a second time."""
-        subjects = [self.scales.subject(c.piece, look.region) for c in (look.candidates[0], chosen)]
-        fresh = [replace(subject, key=f"{subject.key} again") for subject in subjects]
-        before, after = self.scales.timer.time(fresh, 0.0)
-        return before, after
+    def _second(self, look: Look, candidate: Candidate) -> tuple[float, float] | None:
+        """The region and the candidate as they were timed a second time."""
+        subjects = [self.scales.subject(c.piece, look.region) for c in (look.candidates[0], candidate)]
+        before, after = self.scales.timer.time([replace(s, key=again(s.key)) for s in subjects], 0.0)
+        return None if before is None or after is None else (before, after)
 
     def _recorded(self, look: Look, candidates: Sequence[Candidate]) -> tuple[list[float | None], frozenset[Candidate]]:
         """Their times, and those that could not be run."""

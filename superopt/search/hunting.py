@@ -53,11 +53,18 @@ class Ground:
     """Where rules are searched: what was measured for one search serves the next."""
 
     def __init__(
-        self, trial: Trial, options: Options, tell: Tell, ending: Ending, coefficients: Coefficients | None = None
+        self,
+        trial: Trial,
+        options: Options,
+        tell: Tell,
+        ending: Ending,
+        coefficients: Coefficients | None = None,
+        measuring: float = MEASURE,
     ) -> None:
-        """With the `coefficients` of the device, where they are known."""
+        """With the `coefficients` of the device, where they are known; `measuring` is the share of the budget for
+        timing regions."""
         self.trial, self.options, self.tell, self.ending = trial, options, tell, ending
-        self._given = coefficients
+        self._given, self._measuring = coefficients, measuring
         self._stack = ExitStack()
         self._cache = None if trial.costs is None else self._stack.enter_context(trial.costs.opened())
 
@@ -80,8 +87,8 @@ class Ground:
             return Hunting.nothing(f"the rules were not searched: {error}")
         options = self.options
         budget = Budget(
-            search=share * options.budget, measure=share * MEASURE * options.budget, candidates=options.candidates,
-            alpha=options.alpha, growth=_growth(workshop, options),
+            search=share * options.budget, measure=share * self._measuring * options.budget,
+            candidates=options.candidates, alpha=options.alpha, growth=_growth(workshop, options),
             partial=PARTIAL * options.budget if self._is_mutating and share == 1.0 else 0.0,
         )  # fmt: skip
         found, correlation = workshop.hunt(self.timer, predictor, sizes, budget, self.tell, self.ending)

@@ -33,6 +33,11 @@ TRIMMED = 1.005
 """Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
 
 
+def again(key: str) -> str:
+    """What a second time of a region is kept under."""
+    return f"{key} again"
+
+
 @dataclass
 class Look:
     """A kind of region while it is decided: what the search found, and what the clock said of it."""
@@ -160,7 +165,7 @@ class Judge:
         """Both timed afresh: the best of many looks better than it is."""
         left = max(0.5, 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring)
         subjects = [self.scales.subject(c.piece, look.region) for c in (look.candidates[0], chosen)]
-        fresh = [replace(subject, key=f"{subject.key} again") for subject in subjects]
+        fresh = [replace(subject, key=again(subject.key)) for subject in subjects]
         before, after = self._timed(fresh, min(left, max(0.5, look.share * self.budget.measure / 2)))
         return before, after
 
