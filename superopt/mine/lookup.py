@@ -27,6 +27,8 @@ from superopt.verify.instances import Instance, Skip, instances
 DRAWS = 3
 TRIES = 60
 TOLERANCE = 1e-9
+GUARD = ("IsNaN", "")
+"""What asks for it is only what asks for it as well."""
 LEAST_ELEMENTS = 4
 """A result of fewer elements says little."""
 
@@ -54,8 +56,11 @@ class Lookup:
     def hits(self, part: Lifted, operators: Iterable[tuple[str, str]]) -> Iterator[Hit]:
         """Calls that give the same numbers as a part of these operators. Where a call does not for all sizes, perhaps
         it does where sizes are equal that are so in the model."""
-        essence = self._essence(operators)
-        rest = [t for t in targets() if fits(t, part) and essence.can_be(self._of(t))]
+        operators = list(operators)
+        essence, guarded = self._essence(operators), GUARD in operators
+        rest = [
+            t for t in targets() if fits(t, part) and essence.can_be(self._of(t)) and guarded == (GUARD in t.operators)
+        ]
         for narrower in itertools.chain([part], narrowed(part)):
             if not rest:
                 return

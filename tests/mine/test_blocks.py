@@ -236,7 +236,8 @@ def test_of_a_block_with_altered_inputs_the_rest_is_recognized(text: str) -> Non
 
 @pytest.mark.smt
 def test_a_guard_against_what_is_no_number_is_not_dropped() -> None:
-    """Equal numbers suggest it; the prover's own numbers, some of which are none, refute it."""
     hits = recognized(GUARDED)
     assert hits
-    assert all(prove(hit.rule, REGISTRY, seconds=60).status == "refuted" for hit in hits)
+    for hit in hits:
+        assert ("IsNaN", "") in hit.target.operators
+        assert prove(hit.rule, REGISTRY, seconds=60).status == "proved"
