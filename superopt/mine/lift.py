@@ -69,6 +69,21 @@ def lifted(cut: Cut, rewriter: Rewriter) -> Iterator[Lifted]:
             yield made
 
 
+def inputs_of(cut: Cut, rewriter: Rewriter) -> tuple[int, int]:
+    """How many values and how many weights, numbers aside, a part will read; known before its sizes are followed."""
+    made = {value for node in cut.nodes for value in node.outputs}
+    readings = [reading for node in cut.nodes if isinstance(reading := rewriter.reader.read(node), Reading)]
+    read = {v for reading in readings for v in reading.operands if v is not None and v not in made}
+    weights = {v for v in read if rewriter.constants.is_weight(v)}
+    return len(read - weights), sum(not is_number(v, rewriter) for v in weights)
+
+
+def is_number(value: Value, rewriter: Rewriter) -> bool:
+    """Whether it is a constant of one element."""
+    shape = rewriter.sizes.shape(value)
+    return shape is not None and all(n == 1 for n in shape) and rewriter.constants.fill(value) is not None
+
+
 def narrowed(part: Lifted) -> Iterator[Lifted]:
     """The part where two sizes that are equal in the model are one: some operators want that."""
     for a, b in itertools.combinations(part.values, 2):
@@ -117,9 +132,7 @@ class _Followed:
             self.shapes.add(node, reading)
 
     def is_number(self, value: Value) -> bool:
-        """Whether it is a constant of one element."""
-        shape = self.rewriter.sizes.shape(value)
-        return shape is not None and all(n == 1 for n in shape) and self.rewriter.constants.fill(value) is not None
+        return is_number(value, self.rewriter)
 
     def repeats(self, value: Value) -> bool:
         """Whether it is a constant of two equal halves."""

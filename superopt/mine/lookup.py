@@ -52,15 +52,27 @@ class Lookup:
         self.registry, self.essences = registry, Essences(registry)
         self.legality = Legality(registry, self.essences)
         self._told: dict[str, Essence] = {}
+        self._asked: dict[tuple[frozenset[tuple[str, str]], int, int, int], list[Target]] = {}
+
+    def may_be(self, operators: Iterable[tuple[str, str]], results: int, data: int, weights: int) -> list[Target]:
+        """Calls that a part of these operators may be, with so many results, values and weights that it reads."""
+        key = frozenset(operators), results, data, weights
+        if key not in self._asked:
+            essence, guarded = self._essence(key[0]), GUARD in key[0]
+            self._asked[key] = [
+                t
+                for t in targets()
+                if (t.results, t.count("$"), t.count("%")) == key[1:]
+                and guarded == (GUARD in t.operators)
+                and essence.can_be(self._of(t))
+            ]
+        return self._asked[key]
 
     def hits(self, part: Lifted, operators: Iterable[tuple[str, str]]) -> Iterator[Hit]:
         """Calls that give the same numbers as a part of these operators. Where a call does not for all sizes, perhaps
         it does where sizes are equal that are so in the model."""
-        operators = list(operators)
-        essence, guarded = self._essence(operators), GUARD in operators
-        rest = [
-            t for t in targets() if fits(t, part) and essence.can_be(self._of(t)) and guarded == (GUARD in t.operators)
-        ]
+        among = self.may_be(operators, len(part.results), len(part.data), len(part.weights))
+        rest = [t for t in among if fits(t, part)]
         for narrower in itertools.chain([part], narrowed(part)):
             if not rest:
                 return

@@ -20,7 +20,7 @@ from superopt.generate.respell import respelled
 from superopt.generate.safety import trades_safety
 from superopt.ir.onnx import Model
 from superopt.mine.cut import ANCHORS, Grower
-from superopt.mine.lift import lifted
+from superopt.mine.lift import inputs_of, lifted
 from superopt.mine.lookup import Hit, Lookup
 from superopt.normalize import normalize
 from superopt.ops.registry import Registry
@@ -100,6 +100,8 @@ class Miner:
                 self.tell(origin, self.counts)
             operators = [(node.op, node.domain) for node in cut.nodes]
             found: set[str] = set()
+            if not lookup.may_be(operators, len(cut.outputs), *inputs_of(cut, rewriter)):
+                continue
             for part in lifted(cut, rewriter):
                 if part.text in self._seen:
                     continue
