@@ -82,7 +82,7 @@ def notes_of(told: PredictionReport, accepted: bool) -> list[str]:
     machine = Machine("cpu", told.device, told.driver, told.onnxruntime).text
     share, samples = f"{told.recorded_share:.0%}", f"{told.samples} of {told.samples_of}"
     basis = f"{share} of a run is in regions that were timed there, {samples} sample operators price the rest"
-    notes = [f"{PREDICTED}: {machine} is not here; {basis}"]
+    notes = [f"{PREDICTED}: from times recorded on {machine}; {basis}"]
     if accepted:
         notes.append("that the result is not slower there is not shown: measure it there before it is deployed")
     if told.onnxruntime != runtime_facts().version:

@@ -187,7 +187,7 @@ class _Run:
         if not extra:
             return None
         if isinstance(self.trial, RecordedTrial):
-            return Portable(operators=extra, speedup=None, interval=None, note=self.trial.time_original().reason)
+            return Portable(operators=extra, speedup=None, interval=None, note=self.trial.reason)
         self.tell("searching", "standard operators alone")
         standard = Workshop(self.base, workshop.tidied, workshop.book, self._vocabulary(False))
         hunting = ground.hunt(standard, PORTABLE)

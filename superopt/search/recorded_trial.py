@@ -31,7 +31,7 @@ from superopt.search.trial import Heard, Trial
 
 PREDICTED = "predicted, not measured"
 UNKNOWN = "these are the options that the recorded times belong to; which are best for this model there is unknown"
-ON_THE_CPU = "compared on onnxruntime's CPU provider, because the device is not here: its own kernels were not seen"
+ON_THE_CPU = "compared on onnxruntime's CPU provider, not on the device that it is for: its kernels were not seen"
 
 
 class RecordedTrial(Trial):
@@ -85,32 +85,42 @@ class RecordedTrial(Trial):
         return self.time_original()
 
     def time_original(self) -> TimingReport:
-        untimed = TimingReport.untimed(f"{PREDICTED}: {self.machine.device} is not here")
-        return untimed.model_copy(update={"shapes": self.shapes})
+        untimed = TimingReport.untimed(self.reason)
+        try:
+            return untimed.model_copy(update={"shapes": self.shapes})
+        except CannotRun:  # the check says so too
+            return untimed
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is timed."""
+        return f"{PREDICTED}: from times recorded on {self.machine.device}"
 
     def compare_all(
         self, models: Mapping[str, Model], seconds: float | None = None, heard: Heard | None = None
     ) -> tuple[Comparison, bool]:
-        raise CannotRun(self.time_original().reason)
+        raise CannotRun(self.reason)
 
     def race_deployed(
         self, original: tuple[Path, Deployment], candidate: tuple[Path, Deployment], seconds: float
     ) -> PairTiming:
-        raise CannotRun(self.time_original().reason)
+        raise CannotRun(self.reason)
 
     def deploy(self, path: Path, seconds: float) -> Deployed:
         """What was recorded as best for the very same model; else what the recorded times were taken with."""
         if self.options.options == "fixed":
             return Deployed(self.deployment, self.deployment, searched=False)
         digest = content_digest(load(path))
-        for key, entry in self.contents.comparisons.items():
-            if key.models == (digest, digest) and self._is_ours(key) and len(key.deployments) == 2:
-                base, best = map(parse_deployment, key.deployments)
-                pair = entry.comparison.pairs[0]
-                speedup = None if best == base else pair.speedup
-                notes = (f"recorded on {self.machine.text}; not measured in this run",)
-                return Deployed(best, base, speedup, pair.interval if speedup else None, notes=notes)
-        return Deployed(self.timed, self.timed, searched=False, notes=(UNKNOWN,))
+        itself = [e for k, e in self.contents.comparisons.items() if k.models == (digest, digest)]
+        found = [e for e in itself if self._is_ours(e.key) and len(e.key.deployments) == 2]
+        if not found:
+            return Deployed(self.timed, self.timed, searched=False, notes=(UNKNOWN,))
+        latest = max(found, key=lambda entry: entry.measured)
+        base, best = map(parse_deployment, latest.key.deployments)
+        pair = latest.comparison.pairs[0]
+        speedup = None if best == base else pair.speedup
+        notes = (f"recorded on {self.machine.text}; not measured in this run",)
+        return Deployed(best, base, speedup, pair.interval if speedup else None, notes=notes)
 
     def latency(self, tidied: Model | None = None) -> float | None:
         """Seconds of the original, where a run of it was recorded."""

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import onnx
+import onnx.parser
 import pytest
 from rich.console import Console
 
@@ -312,3 +313,11 @@ def test_costs_of_another_runtime_are_not_used_on_the_device_and_that_is_told(
     (note,) = [note for note in report.notes if "holds no costs of" in note]
     assert "those of others are not used: " in note
     assert "onnxruntime 1.0.0" in note
+
+
+def test_a_model_that_the_cpu_does_not_run_comes_back_unchecked(tmp_path: Path, model: Path, shipped: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { a = Identity(x) y = Nope(a) }'
+    strange = saved(tmp_path / "strange.onnx", onnx.parser.parse_model(text))
+    report = predicted(strange, tmp_path, shipped)
+    assert (report.returned, report.check.status, report.prediction) == ("original", "unchecked", None)
+    assert (tmp_path / "out.onnx").read_bytes() == strange.read_bytes()
