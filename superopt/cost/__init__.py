@@ -21,6 +21,7 @@ Prediction
     fusions.py, spellings.py  what the runtime makes one kernel of
     weights.py      what is computed before the model runs
     calibration.py, samples.py  prices of a device from a handful of operators
+    trained.py      prices that were learned of known devices, where a calibration starts
 
 cache.py keeps comparisons and times in a file, so that they can be frozen.
 """

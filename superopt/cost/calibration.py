@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from superopt.cost.coefficients import Coefficients, priors
+from superopt.cost.coefficients import Coefficients
 from superopt.cost.fit import OF_SAMPLES, Observation, fit
 from superopt.cost.predict import Predictor
 from superopt.cost.race import MOST_OPEN
 from superopt.cost.regions import region_key, region_subject
 from superopt.cost.samples import samples
 from superopt.cost.timer import RegionTimer
+from superopt.cost.trained import start_of
 from superopt.cost.workloads import host
 
 
@@ -46,4 +47,4 @@ def fitted(timer: RegionTimer) -> Coefficients:
         told = timer.recall(region_key(host(), graph, {}))
         if told is not None and told.seconds is not None:
             seen.append(Observation(predictor.amounts(graph), told.seconds))
-    return fit(seen, priors(timer.deployment.target), OF_SAMPLES)
+    return fit(seen, start_of(timer.deployment.target, timer.machine.device), OF_SAMPLES)

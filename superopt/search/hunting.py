@@ -9,10 +9,11 @@ from typing import Self
 
 from superopt.cost.cache import CostCache
 from superopt.cost.calibration import calibrate
-from superopt.cost.coefficients import Coefficients, priors
+from superopt.cost.coefficients import Coefficients
 from superopt.cost.memory import peak_resident_bytes
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
+from superopt.cost.trained import start_of
 from superopt.errors import CannotRun, SuperoptError
 from superopt.ir.onnx.model import OPSETS
 from superopt.ir.onnx.stats import total_bytes
@@ -118,7 +119,7 @@ class Ground:
             with CostCache() as own:
                 return calibrate(RegionTimer(self.trial.timed, own, turn=self.trial.turn), CALIBRATION)
         except SuperoptError:
-            return priors(self.trial.deployment.target)
+            return start_of(self.trial.deployment.target, self.trial.machine.device)
 
 
 def region_timer(trial: Trial, cache: CostCache | None, seed: int) -> RegionTimer:
