@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,12 +83,12 @@ def calibrated(
     return calibrate_models(models, options, seconds, tell, ending)
 
 
-def as_gpu(contents: Contents, device: str = GPU, runtime: str | None = None) -> Contents:
-    """The same times, under the name of a GPU that nobody has."""
+def as_gpu(contents: Contents, device: str = GPU, runtime: str | None = None, **provider: str) -> Contents:
+    """The same times, under the name of a GPU that nobody has, with these options of its provider."""
 
     def there(text: str) -> str:
         d = parse_deployment(text)
-        return Deployment("cuda", d.threads, d.level).text
+        return Deployment("cuda", d.threads, d.level, provider_options=tuple(provider.items())).text
 
     def moved(key, **more):
         return dataclasses.replace(key, device=device, driver=DRIVER, runtime=runtime or key.runtime, **more)
@@ -129,8 +130,7 @@ def gpu_file(model: Path, folder: Path) -> Path:
 
 def predicted(model: Path, folder: Path, costs: Path, **given) -> Report:
     options = Options.of(**{**GIVEN, "threads": 0, "target": "cuda", "costs": costs, "options": "search", **given})
-    staging = folder / "staging"
-    staging.mkdir()
+    staging = Path(tempfile.mkdtemp(dir=folder))
     where = Destination(staging, "out.onnx", "out.onnx.data", False)
     outcome = optimize_model(model, where, options, lambda *_: None, lambda *_: None)
     (folder / "out.onnx").write_bytes(outcome.written.path.read_bytes())

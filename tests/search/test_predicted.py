@@ -19,6 +19,7 @@ from superopt.cost.contents import Contents, merged
 from superopt.cost.costs import read_costs
 from superopt.cost.portable import write_portable
 from superopt.cost.regions import region_key
+from superopt.cost.result import Comparison, PairTiming, SubjectTiming
 from superopt.cost.samples import samples
 from superopt.cost.workloads import host
 from superopt.errors import BadOption
@@ -321,3 +322,59 @@ def test_a_model_that_the_cpu_does_not_run_comes_back_unchecked(tmp_path: Path, 
     report = predicted(strange, tmp_path, shipped)
     assert (report.returned, report.check.status, report.prediction) == ("original", "unchecked", None)
     assert (tmp_path / "out.onnx").read_bytes() == strange.read_bytes()
+
+
+GRAPH = "cuda.enable_cuda_graph"
+
+
+def with_launches(contents: Contents, speedup: float | None) -> Contents:
+    """Times with recorded launches; and how much those gain for the model, where that is known."""
+    captured = as_gpu(contents, enable_cuda_graph="1")
+    if speedup is None:
+        return captured
+    (alone,) = [e for e in as_gpu(contents).comparisons.values() if len(e.key.deployments) == 1]
+    plain = alone.key.deployments[0]
+    (recorded,) = {key.deployment for key in captured.regions}
+    subjects = tuple(SubjectTiming(name=name, latency=None) for name in ("original", "recorded"))
+    pair = PairTiming(
+        name="recorded", verdict="faster", reason="", speedup=speedup, interval=None, sittings=2, pairs=9
+    )  # fmt: skip
+    told = Comparison(subjects=subjects, pairs=(pair,), seconds=1.0, one_at_a_time=False)
+    entry = dataclasses.replace(
+        alone, key=dataclasses.replace(alone.key, deployments=(plain, recorded)), comparison=told
+    )  # fmt: skip
+    return merged([captured, as_gpu(contents), Contents.of([], [entry])]).contents
+
+
+@pytest.mark.parametrize(("speedup", "launches"), [(None, "1"), (3.0, "1"), (0.9, None)])
+def test_launches_are_recorded_where_that_was_found_to_pay(
+    model: Path, tmp_path: Path, shipped: Path, speedup: float | None, launches: str | None
+) -> None:
+    write_portable(with_launches(read_costs(tmp_path / "here.sqlite"), speedup), shipped)
+    report = predicted(model, tmp_path, shipped)
+    assert report.returned == "optimized"
+    assert report.prediction is not None
+    assert ("enable_cuda_graph=1" in report.prediction.deployment) == (launches is not None)
+    assert report.deployment is not None
+    assert report.deployment.options.get(GRAPH) == launches
+
+
+def test_fixed_options_are_those_without(model: Path, tmp_path: Path, shipped: Path) -> None:
+    write_portable(with_launches(read_costs(tmp_path / "here.sqlite"), 3.0), shipped)
+    report = predicted(model, tmp_path, shipped, options="fixed")
+    assert report.deployment is not None
+    assert GRAPH not in report.deployment.options
+    assert report.prediction is not None
+    assert "enable_cuda_graph" not in report.prediction.deployment
+
+
+def test_what_could_not_be_captured_is_taken_from_plain_launches(model: Path, tmp_path: Path, shipped: Path) -> None:
+    here = read_costs(tmp_path / "here.sqlite")
+    captured = changed(
+        as_gpu(here, enable_cuda_graph="1"), lambda key, t: t if key in SAMPLES else RegionTime(None, "no capture")
+    )
+    write_portable(merged([captured, as_gpu(here)]).contents, shipped)
+    report = predicted(model, tmp_path, shipped)
+    assert report.prediction is not None
+    assert report.prediction.recorded_share == pytest.approx(1.0)
+    assert report.prediction.recorded_gains > 0
