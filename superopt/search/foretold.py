@@ -2,8 +2,9 @@
 
 The time of a run is added up from recorded regions, and from predicted ones where none are recorded; what the rewritten
 regions gain is taken off. Where the original was timed as a whole there, and took longer than its regions, the gain is
-held against that. Nobody has timed the result: so it is returned only if it should be faster by 5 % when half of every
-gain that was not timed there twice is left out. Regions timed alone do not tell to the percent what a model gains.
+held against that. Nobody has timed the result: so it is returned only if it should be faster by 5 % when of every gain
+only half is counted that was timed there once, and a third that was never timed. Regions timed alone do not tell to the
+percent what a model gains.
 """
 
 from __future__ import annotations

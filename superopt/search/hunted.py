@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from superopt.rewrite.rule import Rule
 from superopt.search.trace import Traced
 
-CAUTION = 0.5
-"""Part of a predicted gain that is counted on."""
+ONCE, FORETOLD = 1 / 2, 1 / 3
+"""Parts of a gain that are counted on where it was timed once, and where prices alone foretell it: they have foretold
+three times of what came true."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,10 @@ class Gain:
 
     @property
     def cautious(self) -> float:
-        """The same, but half of it where the clock has not said it twice."""
-        return self.seconds if self.timed and self.confirmed else CAUTION * self.seconds
+        """The same, as far as it is counted on."""
+        if not self.timed:
+            return FORETOLD * self.seconds
+        return self.seconds if self.confirmed else ONCE * self.seconds
 
 
 @dataclass

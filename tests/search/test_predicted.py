@@ -190,14 +190,14 @@ def test_what_was_timed_once_counts_half(model: Path, tmp_path: Path, shipped: P
     assert 1 - 1 / told.cautious == pytest.approx(saved_ / 2)
 
 
-def test_of_a_model_that_was_not_there_prices_decide_and_count_half(model: Path, tmp_path: Path, shipped: Path) -> None:
+def test_of_a_model_that_was_not_there_a_third_is_counted(model: Path, tmp_path: Path, shipped: Path) -> None:
     rewritten(shipped, lambda c: Contents(changed(c, lambda key, t: t if key in SAMPLES else None).regions, {}))
     report = predicted(model, tmp_path, shipped)
     told = report.prediction
     assert told is not None
     assert (told.recorded_gains, told.recorded_share, told.before_is) == (0, 0.0, "added up")
     assert told.predicted_gains > 0
-    assert 1 - 1 / told.cautious == pytest.approx((1 - 1 / told.speedup) / 2)
+    assert 1 - 1 / told.cautious == pytest.approx((1 - 1 / told.speedup) / 3)
     rules = [r for r in report.rewrites if r.kind == "rule"]
     assert rules
     assert all(r.measured_us_before is None and r.predicted_us_before is not None for r in rules)
