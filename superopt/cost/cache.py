@@ -67,10 +67,14 @@ class CostKey:
     driver: str
     runtime: str
     method: int = METHOD_VERSION
+    look: int = 0
+    """1 for a closer look at what a first one may have left in doubt: it is no answer to the same question."""
 
     @property
     def text(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
+        """A first look is not mentioned: files had no other, once."""
+        told = asdict(self)
+        return json.dumps(told if self.look else {k: v for k, v in told.items() if k != "look"}, sort_keys=True)
 
     @property
     def digest(self) -> str:

@@ -53,6 +53,7 @@ class _Compared(_Record):
     deployments: Annotated[tuple[_Key, ...], Field(min_length=1)]
     inputs: tuple[Input, ...]
     method: int
+    look: int = 0
     measured: _Day
     comparison: Comparison
 
@@ -161,7 +162,7 @@ def _told_comparison(entry: Entry) -> _Compared:
     key = entry.key
     return _Compared(
         models=key.models, deployments=key.deployments, inputs=key.inputs, method=key.method,
-        measured=day_of(entry.measured), comparison=entry.comparison,
+        look=key.look, measured=day_of(entry.measured), comparison=entry.comparison,
     )  # fmt: skip
 
 
@@ -186,8 +187,9 @@ def _comparisons(document: _Document) -> Iterator[Entry]:
             for text in told.deployments:
                 parse_deployment(text)
             key = CostKey(
-                told.models, told.deployments, told.inputs, machine.device, machine.driver, machine.runtime, told.method
-            )
+                told.models, told.deployments, told.inputs, machine.device, machine.driver, machine.runtime,
+                told.method, told.look,
+            )  # fmt: skip
             _refuse_target(machine_of(key), machine)
             _refuse_unlike(told)
             yield Entry(key, told.comparison, _seconds_of(told.measured))

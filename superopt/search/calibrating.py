@@ -181,7 +181,7 @@ class _Calibration:
         except CannotRun as error:
             subject.notes.append(f"session options could not be tried: {error}")
             return
-        if not self.ending.is_asked():
+        if not self.ending.is_asked() and found.is_settled:
             subject.options = found.best.text
 
     def _search(self, subject: _Subject, remaining: int) -> None:

@@ -63,6 +63,13 @@ class Deployed:
     seconds: float = 0.0
     searched: bool = True
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether more time would hardly find anything else: nothing was left untried, or given up while it looked
+        better."""
+        given_up = self.best == self.base and any(row.kept for row in self.tried)
+        return not given_up and not any(row.verdict == "not tried" or _is_open(row) for row in self.tried)
+
     def report(self, model: str = "model.onnx") -> DeploymentReport:
         return DeploymentReport(
             options=flat_options(self.best),

@@ -146,7 +146,7 @@ class Trial:
             path, self._feeds[0], self.deployment, seconds, further=self._feeds[1:], seed=self.options.seed,
             tell=self._tell, measure=self._cached, hurried=self._hurried, turn=self.turn,
         )  # fmt: skip
-        if self.costs is not None and not self._hurried():
+        if self.costs is not None and not self._hurried() and found.is_settled:
             with self.costs.opened() as cache:
                 cache.put(self._key_of_best(load(path), found.best), comparison_of(found))
         return found
@@ -171,7 +171,8 @@ class Trial:
         if self.costs is None:
             return measure()
         with self.costs.opened() as cache:
-            found, _ = cache.get_or_measure(self._key_of_subjects(subjects, feeds), measure, self._hurried)
+            key = replace(self._key_of_subjects(subjects, feeds), look=1 if method.further else 0)
+            found, _ = cache.get_or_measure(key, measure, self._hurried)
             return found.renamed([s.name for s in subjects])
 
     def _key_of_subjects(self, subjects: Sequence[Subject], feeds: Mapping[str, Any]) -> CostKey:

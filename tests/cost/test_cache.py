@@ -49,6 +49,7 @@ def test_every_field_of_the_key_matters(tmp_path: Path, field: str):
         "deployments": ("cpu threads=1", "cpu threads=2"),
         "inputs": (Input("x", "float32", (2, 3, 224, 224)),),
         "method": KEY.method + 1,
+        "look": 1,
     }.get(field, "other")
     with CostCache(tmp_path / "c") as cache:
         cache.put(KEY, comparison())

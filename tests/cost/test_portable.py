@@ -41,7 +41,10 @@ def some() -> Contents:
             entry(dataclasses.replace(CPU, structure="b :17"), None, "onnxruntime cannot open it"),
             entry(GPU, 3.0000000000000004e-6),
         ],
-        [Entry(WHOLE, comparison(), MIDNIGHT)],
+        [
+            Entry(WHOLE, comparison(), MIDNIGHT),
+            Entry(dataclasses.replace(WHOLE, look=1), comparison(1.3), MIDNIGHT),
+        ],
     )
 
 
