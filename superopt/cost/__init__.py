@@ -23,5 +23,10 @@ Prediction
     calibration.py, samples.py  prices of a device from a handful of operators
     trained.py      prices that were learned of known devices, where a calibration starts
 
-cache.py keeps comparisons and times in a file, so that they can be frozen.
+Files
+    cache.py        comparisons and times in a database, so that they can be frozen
+    portable.py     the same as text, to be shipped            costs.py      what `--costs` names, in either form
+    contents.py     what a file holds, and several as one      machine.py    whose times they are
+    inventory.py    what there is, machine by machine          shipping.py   some of it into a new file
+    recorded.py     times of a machine that is not here
 """
