@@ -36,7 +36,7 @@ def test_a_file_is_listed_device_by_device(here: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.splitlines() == [
         "Big Core, onnxruntime 1.31.1 (until 2026-11-16)",
         "       1 times of regions with cpu threads=2 level=all",
-        "       1 comparisons of whole models",
+        "       2 comparisons of whole models",
         "       1 regions that could not be run",
         "NVIDIA Fake, driver 9.1, onnxruntime 1.31.1 (until 2026-11-16)",
         "       1 times of regions with cuda threads=16 level=all enable_cuda_graph=1 use_tf32=1",
