@@ -27,7 +27,7 @@ WORTH = 0.985
 HOPEFUL = 0.995
 """Predicted cost, over the region's own, from which on a candidate that was timed no slower is used in hope: what a
 region is too small to tell, the whole model may."""
-ALIKE = 1.02
+ALIKE = 1.015
 """Measured times that are no different; among those the fewest steps win."""
 TRIMMED = 1.005
 """Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
