@@ -14,7 +14,7 @@ from pathlib import Path
 
 from superopt.cost.cache import CostCache
 from superopt.cost.contents import Contents
-from superopt.cost.portable import is_portable, read_portable
+from superopt.cost.portable import TEXT, is_portable, read_portable
 from superopt.errors import BadOption
 
 MEMORY = Path(":memory:")
@@ -22,6 +22,8 @@ MEMORY = Path(":memory:")
 
 class Costs:
     def __init__(self, file: Path) -> None:
+        if file.suffix == TEXT and not file.exists():
+            raise BadOption(f"{file}: there is no such exported file; one to measure into must not end in {TEXT}")
         self.file = file
         self.grows = not is_portable(file) and _is_writable(file)
 

@@ -24,6 +24,8 @@ from superopt.ir.files import clear_write_errors
 from superopt.runtime.deployment import parse_deployment
 
 FORMAT, VERSION = "superopt costs", 1
+TEXT = ".json"
+"""How the names of such files end."""
 MOST_BYTES = 1 << 28
 DAY = "%Y-%m-%d"
 

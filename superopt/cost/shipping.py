@@ -8,11 +8,9 @@ from pathlib import Path
 
 from superopt.cost.cache import CostCache
 from superopt.cost.contents import Contents
-from superopt.cost.portable import write_portable
+from superopt.cost.portable import TEXT, write_portable
 from superopt.errors import BadOption
 from superopt.ir.files import clear_write_errors
-
-TEXT = ".json"
 
 
 def of_devices(contents: Contents, wanted: str, where: str) -> Contents:

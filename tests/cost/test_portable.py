@@ -139,6 +139,9 @@ def test_what_only_begins_like_one_is_refused(tmp_path: Path, data: bytes) -> No
 def test_a_file_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
     with pytest.raises(BadOption, match="there is no such cost file"):
         read_costs(tmp_path / "none.json")
+    with pytest.raises(BadOption, match=r"no such exported file; one to measure into must not end in \.json"):
+        Costs(tmp_path / "none.json")
+    assert Costs(tmp_path / "new.sqlite").grows
     assert os.listdir(tmp_path) == []
 
 
