@@ -394,7 +394,7 @@ def _refuse_lost_data(model: Model, where: Destination) -> None:
 
 
 def _verdict(
-    candidate: Variant | None, timing: TimingReport, accepted: bool, prediction: PredictionReport | None
+    candidate: Variant | None, timing: TimingReport, accepted: bool, prediction: PredictionReport | None = None
 ) -> str:
     if candidate is not None and candidate.is_repaired and not candidate.is_changed:
         return "0 %: all that was rewritten changed the outputs and was left out; the original's own bytes are returned"
