@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Callable
@@ -21,6 +22,8 @@ ABANDONED = 86_400.0
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What a disk without room says."""
+RESERVE = 256 << 20
+"""Bytes of the disk that uploads leave alone: jobs under way, and a database that is to forget old ones, need some."""
 
 
 def not_stored(error: OSError) -> Problem:
@@ -74,6 +77,8 @@ class Sink:
         self._hash.update(data)
         self._size += len(data)
         try:
+            if shutil.disk_usage(self._path.parent).free < RESERVE + len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._file.write(data)
         except OSError as error:
             raise not_stored(error) from None

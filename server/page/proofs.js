@@ -49,7 +49,8 @@ function group(name, rewrites, gain, texts) {
 function inside(name, rewrites, texts) {
   const first = rewrites[0];
   const proofs = [...new Set(rewrites.map((rewrite) => rewrite.proof))];
-  const parts = proofs.map((proof) => el("p", {}, "Why it is right: ", el("code", {}, proof)));
+  const parts = new Set(rewrites.map((rewrite) => rewrite.detail)).size === 1 && first.detail ? [el("p", {}, first.detail)] : [];
+  parts.push(...proofs.map((proof) => el("p", {}, "Why it is right: ", proof.startsWith("unbounded") ? "proved for all sizes, " : "", el("code", {}, proof))));
   if (first.kind !== "pass") parts.push(ruleText(name, texts));
   if (first.rule_digest) parts.push(el("p", { class: "dim" }, "Digest of the rule and of its formulas: ", el("code", {}, first.rule_digest)));
   parts.push(places(rewrites));
@@ -69,11 +70,12 @@ function ruleText(name, texts) {
 
 function places(rewrites) {
   const times = (r) => [["measured", r.measured_us_before, r.measured_us_after], ["predicted", r.predicted_us_before, r.predicted_us_after]]
-    .filter(([, a, b]) => a !== null && b !== null).map(([how, a, b]) => `region ${microseconds(a)} → ${microseconds(b)} ${how}`).join("; ");
+    .filter(([, a, b]) => a !== null && b !== null).map(([how, a, b]) => `${microseconds(a)} → ${microseconds(b)} ${how}`).join("; ");
   const timed = rewrites.some((r) => times(r) !== "");
-  const rows = rewrites.slice(0, MOST_PLACES).map((r) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, r.place)), el("td", {}, r.detail), timed ? el("td", {}, times(r)) : ""));
+  const differ = new Set(rewrites.map((r) => r.detail)).size > 1; // else it was said above
+  const rows = rewrites.slice(0, MOST_PLACES).map((r) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, r.place)), differ ? el("td", {}, r.detail) : "", timed ? el("td", {}, times(r)) : ""));
   const rest = rewrites.length - MOST_PLACES;
   return el("div", { class: "scroll" }, el("table", { class: "places" },
-    el("thead", {}, el("tr", {}, ["place", "what", ...(timed ? ["time"] : [])].map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, rows)),
+    el("thead", {}, el("tr", {}, ["place", ...(differ ? ["what"] : []), ...(timed ? ["time of its region"] : [])].map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, rows)),
     rest > 0 ? el("p", { class: "dim" }, `and ${plural(rest, "more place")}, all of them in the report`) : "");
 }

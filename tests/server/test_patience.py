@@ -138,6 +138,20 @@ def test_a_full_store_is_told_as_such(shop: Shop, monkeypatch: pytest.MonkeyPatc
     assert shop.ended(shop.post(tiny()))["state"] == "done"
 
 
+def test_uploads_leave_room_for_what_is_to_be_given_up(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a disk that they filled to the last byte no database could forget a job any more."""
+    job = shop.post(tiny())
+    monkeypatch.setattr(spool, "RESERVE", 1 << 80)
+    form = {"model": ("m", tiny(number=2))}
+    for answer in (
+        shop.client.post("/v1/jobs", content=tiny(number=1), headers=OCTETS),
+        shop.client.post("/v1/jobs", files=form),
+    ):
+        assert (answer.status_code, answer.headers["content-type"]) == (507, "application/problem+json")
+    assert list((shop.settings.folder / "spool").iterdir()) == []
+    assert [shop.client.delete(f"/v1/jobs/{job['id']}").status_code for _ in range(2)] == [200, 204]
+
+
 def test_a_job_whose_result_has_no_room_fails_and_says_so(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     job = shop.post(tiny())
 
