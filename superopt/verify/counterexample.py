@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from superopt.ops.evaluate import Unsupported
@@ -19,7 +21,7 @@ SMALLER = 1 / 64
 
 def find_counterexample(rule: Rule, registry: Registry, *, wanted: int = MANY, seed: int = 0) -> str | None:
     """Sizes, attributes and values at which the sides differ, in words; None where none was found."""
-    for instance in instances(rule, registry, wanted=wanted, seed=seed):
+    for instance in _tried(rule, registry, wanted, seed):
         try:
             right = instance.right()
         except Illegal as why:
@@ -31,6 +33,13 @@ def find_counterexample(rule: Rule, registry: Registry, *, wanted: int = MANY, s
             if difference is not None and not _overflowed(instance, right, name):
                 return f"at {instance.sizes}: {name}{difference}"
     return None
+
+
+def _tried(rule: Rule, registry: Registry, wanted: int, seed: int) -> Iterator[Instance]:
+    """Numbers by which something is divided are also tried as 0, of which a proof about real numbers says nothing."""
+    yield from instances(rule, registry, wanted=wanted, seed=seed)
+    if any(given.kind == "real" for given in rule.given):
+        yield from instances(rule, registry, wanted=min(wanted, FEW), seed=seed, reals=0.0)
 
 
 def _overflowed(instance: Instance, right: dict[str, Tensor], name: str) -> bool:

@@ -34,6 +34,8 @@ class Numbers:
     rng: np.random.Generator
     values: dict[str, Array]
     drawn: dict[str, Any]
+    reals: float | None = None
+    """What every number given by name is, if it is not drawn."""
 
     def positive(self, name: str) -> int:
         self.drawn[name] = int(self.rng.integers(1, 5))
@@ -44,7 +46,7 @@ class Numbers:
         return self.drawn[name]
 
     def real(self, name: str) -> Any:
-        self.values[name] = np.asarray(draw(self.rng, ()))
+        self.values[name] = np.asarray(draw(self.rng, ()) if self.reals is None else self.reals)
         self.drawn[name] = float(self.values[name])
         return Access(name, ())
 
@@ -103,18 +105,26 @@ class Instance:
 
 
 def instances(
-    rule: Rule, registry: Registry, *, wanted: int, seed: int = 0, poisoned: str | None = None, poison: float = np.nan
+    rule: Rule,
+    registry: Registry,
+    *,
+    wanted: int,
+    seed: int = 0,
+    poisoned: str | None = None,
+    poison: float = np.nan,
+    reals: float | None = None,
 ) -> Iterator[Instance]:
     """Instances for each number of axes of the rule's blocks, `wanted` of each where that many are found.
 
-    `poisoned` names an input that gets a NaN, or another `poison`, in one place.
+    `poisoned` names an input that gets a NaN, or another `poison`, in one place; `reals` is what every number given by
+    name is, instead of any.
     """
     for ranks in block_ranks(rule):
         found, reasons = 0, set[str]()
         for attempt in range(wanted * TRIES_FOR_EACH):
             seeds = [seed, attempt, *ranks.values()]
             try:
-                yield _instance(rule, registry, ranks, seeds, poisoned, poison=poison)
+                yield _instance(rule, registry, ranks, seeds, poisoned, poison=poison, reals=reals)
             except (Skip, Impossible, Unsupported, Illegal, NotCovered) as error:
                 reasons.add(str(error) if isinstance(error, Illegal) else "")
                 hopeless = not found and attempt + 1 == TRIES_OF_ONE_KIND and len(reasons) == 1
@@ -141,10 +151,10 @@ def _why_not(rule: Rule, registry: Registry, ranks: Mapping[str, int]) -> str | 
 
 def _instance(
     rule: Rule, registry: Registry, ranks: Mapping[str, int], seeds: list[int], poisoned: str | None,
-    scale: float = 1.0, poison: float = np.nan,
+    scale: float = 1.0, poison: float = np.nan, reals: float | None = None,
 ) -> Instance:  # fmt: skip
     rng = np.random.default_rng(seeds)
-    numbers = Numbers(rng, {}, {})
+    numbers = Numbers(rng, {}, {}, reals)
     values = numbers.values
 
     def keep(name: str, tensor: Tensor) -> Tensor:
@@ -170,4 +180,8 @@ def _instance(
         values[poisoned].flat[int(rng.integers(values[poisoned].size))] = poison
     left = program.run(rule.left)
     program.refuse_unused_conditions()
-    return Instance(program, numbers, left, lambda by: _instance(rule, registry, ranks, seeds, poisoned, by, poison))
+
+    def scaled(by: float) -> Instance:
+        return _instance(rule, registry, ranks, seeds, poisoned, by, poison, reals)
+
+    return Instance(program, numbers, left, scaled)
