@@ -1,9 +1,9 @@
 """Fills a cost file with times of the device that is here, for models that are to be optimized for it elsewhere.
 
 First the samples that prices are fitted to. Then, model by model, a whole run of the original and of what passes leave
-of it. Then the regions of all models, those first that explain most of a run. Then session options, and what the
-rewriter would look at in each model, in the time that is left. Each race is kept as it ends: whatever stops it, what
-was measured stays.
+of it. Then the regions of all models, those first that explain most of a run. Then what the rewriter would look at in
+each model, and session options, in the time that is left. Each race is kept as it ends: whatever stops it, what was
+measured stays.
 """
 
 from __future__ import annotations
@@ -40,8 +40,11 @@ from superopt.search.workshop import Workshop
 
 WHOLE, LEAST_WHOLE, MOST_WHOLE = 0.1, 0.5, 10.0
 """Share of the time for whole models, and seconds for one, at least and at most."""
-DEPLOY = 0.25
-"""Share of what is left then, for session options."""
+SEARCH = 0.8
+"""Share of what is left then, for what the rewriter would look at; the rest, and what that leaves, is for session
+options."""
+THINKING = 0.5
+"""Share of a model's time that a search may think for, at most."""
 
 
 def calibrate_models(
@@ -96,15 +99,16 @@ class _Calibration:
         for subject in running:
             self._sign(subject)
         self.survey.run()
+        before, until = self.cache.count_regions(), (1.0 - SEARCH) * self._left()
         for number, subject in enumerate(running):
-            self._deploy(subject, len(running) - number)
-        before = self.cache.count_regions()
+            self._search(subject, (self._left() - until) / (len(running) - number))
+        found = self.cache.count_regions() - before
         for number, subject in enumerate(running):
-            self._search(subject, len(running) - number)
+            self._deploy(subject, self._left() / (len(running) - number))
         return CalibrationReport(
             costs=str(self.cache.file), environment=subjects[0].trial.environment(),
             samples=self.samples.tally(), signatures=self.survey.fates.tally(),
-            candidates=self.cache.count_regions() - before, models=[self._told(subject) for subject in subjects],
+            candidates=found, models=[self._told(subject) for subject in subjects],
             interrupted=self.asked.is_asked(), time_limit=self.seconds, seconds=time.monotonic() - self.started,
         )  # fmt: skip
 
@@ -173,27 +177,27 @@ class _Calibration:
         subject.signed = signed(subject.workshop, scales)
         self.survey.add(subject.signed, timer)
 
-    def _deploy(self, subject: _Subject, remaining: int) -> None:
+    def _deploy(self, subject: _Subject, seconds: float) -> None:
         if self.ending.is_asked() or self.options.options == "fixed":
             return
         try:
-            found = subject.trial.deploy(subject.path, DEPLOY * self._left() / remaining)
+            found = subject.trial.deploy(subject.path, seconds)
         except CannotRun as error:
             subject.notes.append(f"session options could not be tried: {error}")
             return
         if not self.ending.is_asked() and found.is_settled:
             subject.options = found.best.text
 
-    def _search(self, subject: _Subject, remaining: int) -> None:
+    def _search(self, subject: _Subject, seconds: float) -> None:
         """What a search would time, in the model's share of the time; mutants are left out, which are found by the
         clock and proved."""
-        if self.ending.is_asked():
+        if self.ending.is_asked() or seconds <= 0.0:
             return
-        seconds = max(0.1, self._left() / remaining)
         until = time.monotonic() + seconds
         ending = Ending(lambda: self.ending.is_asked() or time.monotonic() > until)
-        options = replace(self.options, budget=seconds, partial=False)
-        with Ground(subject.trial, options, self.tell, ending, self._prices(subject), measuring=1.0) as ground:
+        options = replace(self.options, budget=THINKING * seconds, partial=False)
+        measuring = 1.0 / THINKING
+        with Ground(subject.trial, options, self.tell, ending, self._prices(subject), measuring) as ground:
             hunting = ground.hunt(subject.workshop)
         subject.searched = hunting.searched and not ending.is_asked()
         subject.notes += hunting.notes
