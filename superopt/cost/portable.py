@@ -93,7 +93,9 @@ def is_portable(file: Path) -> bool:
 
 def write_portable(contents: Contents, file: Path) -> None:
     document = _Document(format=FORMAT, version=VERSION, machines=[_told(contents, m) for m in contents.machines])
-    text = json.dumps(document.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False)
+    # What older files do not have is left out where it says nothing.
+    told = document.model_dump(mode="json", exclude_defaults=True)
+    text = json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False)
     with clear_write_errors(file):
         staged = file.with_name(f".{file.name}.{os.getpid()}")
         try:

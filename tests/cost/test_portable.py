@@ -220,3 +220,13 @@ def test_adding_keeps_what_is_there(tmp_path: Path) -> None:
         )  # fmt: skip
         assert cache.count_regions() == 2
         assert cache.get(WHOLE) == comparison()
+
+
+def test_the_costs_that_ship_are_read_and_would_be_written_the_same(tmp_path: Path) -> None:
+    shipped = sorted((Path(__file__).parents[2] / "benchmarks" / "results").glob("*.costs"))
+    assert shipped
+    for file in shipped:
+        contents = read_costs(file)
+        assert all(contents.deployments(machine) for machine in contents.machines)
+        write_portable(contents, tmp_path / file.name)
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes()
