@@ -196,7 +196,7 @@ export class Picture {
 function box({ kind, head, foot, title, x, y, width, height }) {
   const [middle, centre] = [x + width / 2, y + height / 2];
   const low = height < 30;
-  const round = kind === "value" || kind === "constant" ? height / 2 : 7;
+  const round = kind === "value" || kind === "constant" ? (foot ? 9 : height / 2) : 7;
   return svg("g", { class: `n ${kind}` }, svg("title", {}, title), svg("rect", { x, y, width, height, rx: round }),
     SIGNS[kind] ? [svg("circle", { cx: x + 2, cy: y + 2, r: 7 }), svg("text", { x: x + 2, y: y + 6, class: "sign" }, SIGNS[kind])] : "",
     svg("text", { x: middle, y: centre + (foot ? low ? -2.5 : -2 : 4), class: "h" }, head),
