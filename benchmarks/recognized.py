@@ -5,8 +5,9 @@
 
 A block is counted by the node that tells it: the Softmax between the two products of an attention, the root of a
 normalization that is spelled out, the Erf, Tanh or Sigmoid that is multiplied by what it was made of, the turned pairs
-of a rotation. It is recognized where a proved rule writes an operator of its kind in its place: at once, or after as
-many steps as the search takes in one of the regions that it cuts, by what it predicts before anything is measured.
+of a rotation. It is recognized where a proved rule writes an operator of its kind in its place: at once, after one
+other rewrite, or after as many steps as the search takes in one of the regions that it cuts, by what it predicts before
+anything is measured.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -28,7 +29,7 @@ from superopt.normalize import normalize
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules
-from superopt.rewrite.rule import calls_of
+from superopt.rewrite.rule import Rule, calls_of
 from superopt.rewrite.whole import piece_of
 from superopt.search.bodies import graphs
 from superopt.search.explore import Limits, explore
@@ -120,14 +121,10 @@ def _turns(node: Node) -> bool:
     return any(v is not None and v.node is not None and v.node.op == "Neg" for v in node.inputs)
 
 
-def recognized(piece: Piece, rewriter: Rewriter, rules: Rules, telling: dict[str, Rules]) -> dict[str, set[Node]]:
+def recognized(piece: Piece, rewriter: Rewriter, rules: Rules, telling: Rules) -> dict[str, set[Node]]:
     """Of each kind, the telling nodes that an operator of the kind takes the place of."""
     wanted = {node: kind for kind, node in blocks(piece)}
-    found: dict[str, set[Node]] = {kind: set() for kind in KINDS}
-    for node in piece.nodes:
-        for kind, of_kind in telling.items():
-            for match, _ in rewriter.moves(of_kind, node, piece):
-                found[kind].update(n for n in match.nodes if wanted.get(n) == kind)
+    found = _covered(piece, piece.nodes, rewriter, telling)
     gains: dict[str, Counter[str]] = {}
     for offset in range(ROUNDS):
         for region in cut(piece, lambda node: not isinstance(rewriter.reader.read(node), str), offset):
@@ -140,7 +137,7 @@ def recognized(piece: Piece, rewriter: Rewriter, rules: Rules, telling: dict[str
                 continue
             key = structure(graph_of_region(region.piece, tuple(region.outside), weight_nodes(region.piece)), {})
             if key not in gains:
-                gains[key] = _gained(region, rewriter, rules)
+                gains[key] = _after_one(region, rewriter, rules, telling) | _searched(region, rewriter, rules)
             for kind, nodes in left.items():
                 told = sum(wanted.get(node) == kind for node in region.members)
                 if gains[key][kind] >= told:
@@ -148,8 +145,35 @@ def recognized(piece: Piece, rewriter: Rewriter, rules: Rules, telling: dict[str
     return found
 
 
-def _gained(region: Region, rewriter: Rewriter, rules: Rules) -> Counter[str]:
-    """By kind, how many blocks of a region become one operator each, in the best graph that the search comes to."""
+def _covered(piece: Piece, nodes: Iterable[Node], rewriter: Rewriter, telling: Rules) -> dict[str, set[Node]]:
+    """By kind, telling nodes of a graph that a rule which ends at one of these nodes covers."""
+    wanted = {node: kind for kind, node in blocks(piece)}
+    found: dict[str, set[Node]] = {kind: set() for kind in KINDS}
+    for node in nodes:
+        for match, _ in rewriter.moves(telling, node, piece):
+            for kind in kinds_of(match.pattern.rule):
+                found[kind].update(n for n in match.nodes if wanted.get(n) == kind)
+    return found
+
+
+def kinds_of(rule: Rule) -> list[str]:
+    written = {call.op for call in calls_of(rule.right)}
+    return [kind for kind, known in KINDS.items() if written & known]
+
+
+def _after_one(region: Region, rewriter: Rewriter, rules: Rules, telling: Rules) -> Counter[str]:
+    """How many blocks are covered after one other rewrite, whatever it costs."""
+    before, best = set(region.piece.nodes), Counter[str]()
+    moves = [move for node in region.piece.nodes for move in rewriter.moves(rules, node, region.piece)]
+    for match, made in moves:
+        after = rewriter.take(region.piece, match, made).after
+        for kind, nodes in _covered(after, [n for n in after.nodes if n not in before], rewriter, telling).items():
+            best[kind] = max(best[kind], len(nodes))
+    return best
+
+
+def _searched(region: Region, rewriter: Rewriter, rules: Rules) -> Counter[str]:
+    """How many blocks of a region become one operator each, in the graphs that the search comes to."""
     until = time.monotonic() + SECONDS
     limits = Limits(ALPHA, CANDIDATES, lambda: time.monotonic() > until)
     predictor, inputs = Predictor({}), tuple(region.outside)
@@ -169,7 +193,7 @@ def _counted(piece: Piece) -> Counter[str]:
     return Counter(kind for kind, _ in blocks(piece))
 
 
-def row(path: Path, rules: Rules, telling: dict[str, Rules], registry) -> dict[str, tuple[int, int]]:
+def row(path: Path, rules: Rules, telling: Rules, registry) -> dict[str, tuple[int, int]]:
     model = load(path)
     present: Counter[str] = Counter()
     known: Counter[str] = Counter()
@@ -194,10 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     book = open_rulebook(chosen.rules)
     every = [pattern.rule for pattern in book.rules.patterns.values()]
-    telling = {
-        kind: Rules((r for r in every if any(c.op in ops for c in calls_of(r.right))), book.registry)
-        for kind, ops in KINDS.items()
-    }
+    telling = Rules(filter(kinds_of, every), book.registry)
     lines = [f"{'recognized of present':34s}" + "".join(f"{kind:>16s}" for kind in KINDS)]
     print(lines[0], flush=True)
     for path in chosen.models:
