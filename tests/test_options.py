@@ -20,7 +20,7 @@ CHANGED: dict[str, Any] = {
     "rules": (Path("r.rules"),), "opset": 20, "candidates": 5, "seed": 7, "shape": {"x": (1, 2), "s": ()},
     "dim": {"n": ((3, 1.0), (5, 2.5)), "m": ((1, 1.0),)}, "inputs": None, "threads": 2, "costs": Path("c.db"),
     "growth": 0, "partial": False, "time_limit": 9.0, "memory_limit": 512, "mine": 2.5, "keep_rules": Path("k.rules"),
-    "device": "H200",
+    "device": "H200", "portable": False,
 }  # fmt: skip
 
 
