@@ -55,27 +55,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rules = load_rules(rule_files(given.files))
     counts: list[int] = []
     lines: list[str] = []
+    untried: list[str] = []
     start = shown = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(given.workers) as pool:
         look = functools.partial(examined, wanted=given.instances, seed=given.seed)
         for name, count, difference in pool.imap_unordered(look, rules, chunksize=4):
             counts.append(count)
+            untried += [] if count else [name]
             if difference is not None:
                 lines.append(f"{name}: {difference}")
                 print(lines[-1], flush=True)
             if time.monotonic() - shown > EVERY:
                 shown = time.monotonic()
                 print(f"{len(counts)} of {len(rules)} rules, {shown - start:.0f} s", file=sys.stderr, flush=True)
+    differing = len(lines)
     few = sum(count < 100 for count in counts)
     lines.append(
         f"{len(counts)} rules, {sum(counts):,} instances ({min(counts)} at least for a rule, {few} rules under 100), "
-        f"{len(lines)} rules differ; {time.monotonic() - start:.0f} s with {given.workers} workers; "
+        f"{differing} rules differ; {time.monotonic() - start:.0f} s with {given.workers} workers; "
         f"superopt {__version__}, seed {given.seed}"
     )
-    print(lines[-1])
+    lines += [f"no instance: {', '.join(untried)}"] if untried else []
+    print("\n".join(lines[-2:] if untried else lines[-1:]))
     if given.save:
         (RESULTS / "soundness.txt").write_text("\n".join(lines) + "\n")
-    return 1 if len(lines) > 1 else 0
+    return 1 if differing else 0
 
 
 if __name__ == "__main__":

@@ -18,7 +18,10 @@ from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
 
 TRIES_FOR_EACH = 25
-TRIES_OF_ONE_KIND = 24
+SMALL, LARGE = 4, 9
+"""The largest size that is drawn, and every other time where nothing is legal among the first: filters of 2h + 1."""
+TRIES_OF_SMALL = 24
+TRIES_OF_ONE_KIND = 48
 """After so many that all fail alike, as the smallest sizes do: no sizes are legal for that number of axes."""
 MOST_ELEMENTS = 1 << 18
 
@@ -36,9 +39,11 @@ class Numbers:
     drawn: dict[str, Any]
     reals: float | None = None
     """What every number given by name is, if it is not drawn."""
+    most: int = SMALL
+    """The largest size."""
 
     def positive(self, name: str) -> int:
-        self.drawn[name] = int(self.rng.integers(1, 5))
+        self.drawn[name] = int(self.rng.integers(1, self.most + 1))
         return self.drawn[name]
 
     def natural(self, name: str) -> int:
@@ -124,7 +129,8 @@ def instances(
         for attempt in range(wanted * TRIES_FOR_EACH):
             seeds = [seed, attempt, *ranks.values()]
             try:
-                yield _instance(rule, registry, ranks, seeds, poisoned, poison=poison, reals=reals)
+                most = SMALL if found or attempt < TRIES_OF_SMALL or attempt % 2 else LARGE
+                yield _instance(rule, registry, ranks, seeds, poisoned, poison=poison, reals=reals, most=most)
             except (Skip, Impossible, Unsupported, Illegal, NotCovered) as error:
                 reasons.add(str(error) if isinstance(error, Illegal) else "")
                 hopeless = not found and attempt + 1 == TRIES_OF_ONE_KIND and len(reasons) == 1
@@ -151,10 +157,10 @@ def _why_not(rule: Rule, registry: Registry, ranks: Mapping[str, int]) -> str | 
 
 def _instance(
     rule: Rule, registry: Registry, ranks: Mapping[str, int], seeds: list[int], poisoned: str | None,
-    scale: float = 1.0, poison: float = np.nan, reals: float | None = None,
+    scale: float = 1.0, poison: float = np.nan, reals: float | None = None, most: int = SMALL,
 ) -> Instance:  # fmt: skip
     rng = np.random.default_rng(seeds)
-    numbers = Numbers(rng, {}, {}, reals)
+    numbers = Numbers(rng, {}, {}, reals, most)
     values = numbers.values
 
     def keep(name: str, tensor: Tensor) -> Tensor:
@@ -182,6 +188,6 @@ def _instance(
     program.refuse_unused_conditions()
 
     def scaled(by: float) -> Instance:
-        return _instance(rule, registry, ranks, seeds, poisoned, by, poison, reals)
+        return _instance(rule, registry, ranks, seeds, poisoned, by, poison, reals, most)
 
     return Instance(program, numbers, left, scaled)
