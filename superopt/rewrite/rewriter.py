@@ -114,14 +114,17 @@ class Rewriter:
         return not self.constants.is_weight(Value(node))
 
     def moves(self, rules: Rules, node: Node, piece: Piece) -> Iterator[tuple[Match, Mapping[str, Value]]]:
-        """All matches of all rules at a node."""
+        """All matches of all rules at a node, but for those that would replace an output which nobody reads: it has no
+        name under which the step could be told."""
         if self._fitting_of != (rules, len(rules)):
             self._fitting_of, self._fitting = (rules, len(rules)), {}
         if node not in self._fitting:
             fitting = rules.starting_at(node, self._skeletons)
             self._fitting[node] = [p for p in fitting if len(p.roots) > 1 or self.matches(p, node, piece)]
         for pattern in self._fitting[node]:
-            yield from self.matches(pattern, node, piece)
+            for match, made in self.matches(pattern, node, piece):
+                if all(value in piece.called for value in match.results.values()):
+                    yield match, made
 
     def matches(self, pattern: Pattern, node: Node, piece: Piece) -> list[tuple[Match, Mapping[str, Value]]]:
         """Matches that can be emitted, with what takes the place of their results.
