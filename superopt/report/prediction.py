@@ -28,7 +28,9 @@ class PredictionReport(Record):
     )
     after: float = Field(description="seconds of a run of the candidate, predicted")
     speedup: float = Field(description="before over after, predicted; 1 where nothing was rewritten")
-    cautious: float = Field(description="the same, with half of every gain that was timed there once, and a third of what was never timed")
+    cautious: float = Field(
+        description="the same, with half of every gain that was timed there once, and a third of what was never timed"
+    )
     least: float = Field(description="what `cautious` must reach for the candidate to be returned")
     recorded_share: float = Field(description="part of a run that is in regions whose times were recorded")
     passes: float | None = Field(description="what passes alone gain, as recorded; none where that is unknown: 1 then")
