@@ -39,7 +39,7 @@ def _tried(rule: Rule, registry: Registry, wanted: int, seed: int) -> Iterator[I
     """Numbers by which something is divided are also tried as 0, of which a proof about real numbers says nothing."""
     yield from instances(rule, registry, wanted=wanted, seed=seed)
     if any(given.kind == "real" for given in rule.given):
-        yield from instances(rule, registry, wanted=min(wanted, FEW), seed=seed, reals=0.0)
+        yield from instances(rule, registry, wanted=wanted, seed=seed, reals=0.0)
 
 
 def _overflowed(instance: Instance, right: dict[str, Tensor], name: str) -> bool:
