@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from superopt.errors import BadText
 
@@ -23,8 +22,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     kind: str
     text: str
     line: int
@@ -66,7 +64,8 @@ class Reader:
         return self._tokens[self._at]
 
     def at(self, text: str) -> bool:
-        return self.peek.text == text and self.peek.kind in ("symbol", "name")
+        token = self._tokens[self._at]
+        return token.text == text and token.kind in ("symbol", "name")
 
     def next(self) -> Token:
         token = self.peek

@@ -40,10 +40,10 @@ def load_rules(files: Iterable[Path]) -> list[Rule]:
     seen: dict[str, Rule] = {}
     for path in files:
         for rule in read_rules(path):
-            first = seen.setdefault(rule.name, rule)
-            if first is not rule:
+            if (first := seen.get(rule.name)) is not None:
                 where = f"{first.source}:{first.line}"
                 raise BadInput(f"{rule.source}:{rule.line}: the name {rule.name!r} is taken by {where}")
+            seen[rule.name] = rule
             rules.append(rule)
     return rules
 

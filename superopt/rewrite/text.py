@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,7 +24,13 @@ def read_rules(path: Path) -> list[Rule]:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadInput(f"{path}: is no text") from None
-    return parse_rules(text, str(path))
+    return list(_parsed(text, str(path)))
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, source: str) -> tuple[Rule, ...]:
+    """Several thousand rules take two seconds: what did not change is read once."""
+    return tuple(parse_rules(text, source))
 
 
 def parse_rules(text: str, source: str = "text") -> list[Rule]:

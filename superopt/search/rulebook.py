@@ -49,7 +49,7 @@ def open_rulebook(files: Sequence[Path] = (), definitions: Sequence[Path] = ()) 
             unusable[rule.name] = "off, because it may lose a NaN"
         else:
             usable.append(rule)
-    digests = {rule.name: digest(rule, registry) for rule in usable}
+    digests = {rule.name: rule.proof.digest for rule in usable if rule.proof is not None}
     proofs = {rule.name: str(rule.proof) for rule in usable}
     notes = tuple(_note(found, group) for found, group in left_out.items())
     return Rulebook(registry, Rules(usable, registry), digests, proofs, unusable, notes)
