@@ -26,7 +26,7 @@ def find_counterexample(rule: Rule, registry: Registry, *, wanted: int = MANY, s
             right = instance.right()
         except Illegal as why:
             return f"at {instance.sizes} the left side is legal and the right side is not: {why}"
-        except (Skip, Unsupported, NotCovered):
+        except (Skip, Unsupported, NotCovered, ZeroDivisionError):
             continue
         for name in rule.results:
             difference = _difference(instance, instance.left[name], right[name])

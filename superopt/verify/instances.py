@@ -131,7 +131,7 @@ def instances(
             try:
                 most = SMALL if found or attempt < TRIES_OF_SMALL or attempt % 2 else LARGE
                 yield _instance(rule, registry, ranks, seeds, poisoned, poison=poison, reals=reals, most=most)
-            except (Skip, Impossible, Unsupported, Illegal, NotCovered) as error:
+            except (Skip, Impossible, Unsupported, Illegal, NotCovered, ZeroDivisionError) as error:
                 reasons.add(str(error) if isinstance(error, Illegal) else "")
                 hopeless = not found and attempt + 1 == TRIES_OF_ONE_KIND and len(reasons) == 1
                 if hopeless and _why_not(rule, registry, ranks) in reasons:
