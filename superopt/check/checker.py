@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from superopt.check.compare import Gap, compare
 from superopt.check.interface import interface_difference
@@ -32,7 +31,7 @@ def check(
     progress: Progress | None = None,
 ) -> CheckReport:
     """Runs both on the same input sets and compares all outputs; one session is open at a time."""
-    with Checker(original, request, deployment) as checker:
+    with closing(Checker(original, request, deployment)) as checker:
         return checker.check(candidate, progress)
 
 
@@ -85,14 +84,6 @@ class Checker:
 
     def close(self) -> None:
         self._shelf.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def open_model(model: Model | Path, deployment: Deployment, weights: Mapping[str, Array] | None = None) -> Session:

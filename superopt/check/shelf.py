@@ -5,8 +5,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from superopt.errors import LimitHit
 from superopt.runtime.values import Value
@@ -33,11 +32,3 @@ class Shelf:
 
     def close(self) -> None:
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

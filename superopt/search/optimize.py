@@ -35,18 +35,19 @@ from superopt.runtime.recipe import flat_options
 from superopt.search.aim import aim_of
 from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.ending import Ending
-from superopt.search.foretold import foretell, notes_of, nothing_foretold, verdict_of
+from superopt.search.foretold import foretell, notes_of
 from superopt.search.hunted import Hunted
 from superopt.search.hunting import Ground, Hunting, search_report
 from superopt.search.launches import RECORDED
 from superopt.search.recorded_trial import RecordedTrial
-from superopt.search.rivals import WITH_OPTIONS, Rivals, rivals
+from superopt.search.rivals import Rivals, rivals
 from superopt.search.rulebook import Rulebook, open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
 from superopt.search.stages import Tell
 from superopt.search.trace import own_rules_used, told
 from superopt.search.trial import ORIGINAL, Heard, Trial
 from superopt.search.variants import TIDIED, Repairer, Variant, variants
+from superopt.search.verdict import nothing_to_check, verdict
 from superopt.search.workshop import Workshop
 
 Found = Callable[[ModelFacts, list[str], Environment], None]
@@ -282,7 +283,7 @@ class _Run:
         trace = checked.trace if checked is not None else ()
         rules = workshop.rewrites(trace, hunting.found)
         report = Report(
-            verdict=_verdict(checked, timing, accepted, self.prediction),
+            verdict=verdict(checked, timing, accepted, self.prediction),
             returned="optimized" if accepted else "original",
             before=self.before,
             after=after,
@@ -391,41 +392,6 @@ def _refuse_lost_data(model: Model, where: Destination) -> None:
         assert model.folder is not None
         if Path(location) == Path(where.name) or (out.exists() and out.samefile(model.folder / location)):
             raise BadOption(f"{where.name}: the model keeps its weights in a file of that name; choose another")
-
-
-def _verdict(
-    candidate: Variant | None, timing: TimingReport, accepted: bool, prediction: PredictionReport | None = None
-) -> str:
-    if candidate is not None and candidate.is_repaired and not candidate.is_changed:
-        return "0 %: all that was rewritten changed the outputs and was left out; the original's own bytes are returned"
-    if candidate is None or candidate.check is None or not candidate.is_changed:
-        if prediction is not None:
-            return nothing_foretold(prediction)
-        return "0 %: nothing to improve; the original's own bytes are returned"
-    if candidate.check.status == "different":
-        return f"the rewritten model differs ({candidate.check.reason}); the original's own bytes are returned"
-    if candidate.check.status == "unchecked":
-        return f"could not be checked ({candidate.check.reason}); the original's own bytes are returned"
-    if prediction is not None:
-        return verdict_of(prediction, accepted)
-    if accepted and timing.status == "faster" and timing.speedup is not None and timing.speedup_interval is not None:
-        low, high = timing.speedup_interval.low, timing.speedup_interval.high
-        return f"{timing.speedup:.2f}× faster ({low:.2f} to {high:.2f}), outputs checked equal"
-    if accepted:
-        return "not slower, outputs checked equal; the rewritten model is returned as asked"
-    if timing.status == "untimed":
-        return f"could not be timed ({timing.reason}); the original's own bytes are returned"
-    if timing.reason.startswith("too little time"):
-        why = f"{timing.reason}: try a larger --budget"
-        return f"0 %: rewritten, but not known to be faster ({why}); the original's own bytes are returned"
-    if timing.reason.startswith(WITH_OPTIONS):
-        return f"0 %: {timing.reason}; the original's own bytes are returned"
-    return "0 %: rewritten, but not measurably faster; the original's own bytes are returned"
-
-
-def nothing_to_check() -> CheckReport:
-    reason = "nothing was changed: the original's own bytes are returned"
-    return CheckReport(status="unchecked", reason=reason, runs=0, inputs=[], outputs=[])
 
 
 def _nodes(graph: Graph) -> int:

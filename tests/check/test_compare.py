@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from typing import Any
 
 import ml_dtypes
@@ -152,7 +153,7 @@ def test_draws_are_compared_in_kind() -> None:
 
 def test_the_shelf_gives_back_what_it_got_also_from_disk() -> None:
     kept: dict[str, Any] = {"a": normal(100), "q": [np.arange(3), np.array(["x"], object)], "n": None}
-    with Shelf(memory_bytes=10) as shelf:
+    with closing(Shelf(memory_bytes=10)) as shelf:
         tickets = [shelf.put(kept), shelf.put({"b": np.array([1.5], ml_dtypes.bfloat16)})]
         assert shelf.get(tickets[1])["b"] == np.array([1.5], ml_dtypes.bfloat16)
         again = shelf.get(tickets[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,7 @@ def test_the_original_is_asked_once_and_verdicts_are_those_of_checks_alone() -> 
     original = product(0.37, first=False)
     candidates = [product(0.37, first=True), product(0.3701, first=True), product(0.37, first=True)]
     said: list[str] = []
-    with Checker(original) as checker:
+    with closing(Checker(original)) as checker:
         together = [checker.check(candidate, said.append) for candidate in candidates]
     alone = [check(original, candidate) for candidate in candidates]
     assert [report.status for report in together] == ["equal", "different", "equal"]

@@ -11,10 +11,11 @@ from superopt.ir.onnx import Model
 from superopt.normalize import Normalized
 from superopt.report import CheckReport, Rewrite, TimingReport
 from superopt.rewrite.rewriter import Step
-from superopt.search import optimize, variants
+from superopt.search import variants
 from superopt.search.hunted import Gain, Hunted
 from superopt.search.trace import Traced
 from superopt.search.variants import ALL, ATTEMPTS, BEST, SURE, TIDIED, Repairer, Variant
+from superopt.search.verdict import verdict
 
 pytestmark = pytest.mark.unit
 
@@ -116,8 +117,8 @@ def test_when_the_only_pass_is_wrong_nothing_is_changed(monkeypatch: pytest.Monk
     assert not found.is_changed
     assert found.is_repaired
     assert not repaired(monkeypatch, Passes("a", "")).is_repaired
-    verdict = optimize._verdict(found, TimingReport.untimed("not worth it"), False)  # pyright: ignore[reportPrivateUsage]
-    assert verdict.startswith("0 %: all that was rewritten changed the outputs and was left out")
+    said = verdict(found, TimingReport.untimed("not worth it"), False)
+    assert said.startswith("0 %: all that was rewritten changed the outputs and was left out")
 
 
 def test_repair_gives_up_and_says_different(monkeypatch: pytest.MonkeyPatch) -> None:
