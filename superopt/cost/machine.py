@@ -31,16 +31,28 @@ def machine_here(deployment: Deployment) -> Machine:
     return Machine(deployment.target, device.name, device.driver, runtime_facts().version)
 
 
+def fitting_machines(machines: Collection[Machine], wanted: str, where: str) -> list[Machine]:
+    """Those that have this in their text, whatever its case: all of them where nothing is wanted."""
+    fitting = sorted(m for m in machines if wanted.casefold() in m.text.casefold())
+    if wanted and not fitting:
+        others = f", but of: {_told(machines)}" if machines else ""
+        raise BadOption(f"--device {wanted}: {where} holds no costs of it{others}")
+    return fitting
+
+
 def chosen_machine(machines: Collection[Machine], wanted: str, where: str) -> Machine:
-    """The one of them that is wanted: by a part of its text, whatever its case; any part where there is only one."""
-    fitting = [m for m in machines if wanted.casefold() in m.text.casefold()]
+    """The one of them that is wanted."""
+    fitting = fitting_machines(machines, wanted, where)
     if len(fitting) == 1:
         return fitting[0]
-    known = "; ".join(m.text for m in sorted(fitting or machines))
     if not fitting:
-        raise BadOption(f"--device {wanted}: {where} holds no costs of it" + (f", but of: {known}" if known else ""))
+        raise BadOption(f"{where} holds no costs of any device")
     chosen = f"--device {wanted}" if wanted else "--device"
     raise BadOption(
         f"{chosen}: {where} holds costs of {len(fitting)} devices, drivers or runtimes, which are not mixed: "
-        f"name one by a part of its text that no other has: {known}"
+        f"name one by a part of its text that no other has: {_told(fitting)}"
     )
+
+
+def _told(machines: Collection[Machine]) -> str:
+    return "; ".join(m.text for m in sorted(machines))

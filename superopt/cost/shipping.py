@@ -8,18 +8,14 @@ from pathlib import Path
 
 from superopt.cost.cache import CostCache
 from superopt.cost.contents import Contents
+from superopt.cost.machine import fitting_machines
 from superopt.cost.portable import TEXT, write_portable
-from superopt.errors import BadOption
 from superopt.ir.files import clear_write_errors
 
 
 def of_devices(contents: Contents, wanted: str, where: str) -> Contents:
     """What is of machines with this in their text; of all of them where nothing is wanted."""
-    fitting = [machine for machine in contents.machines if wanted.casefold() in machine.text.casefold()]
-    if wanted and not fitting:
-        known = "; ".join(machine.text for machine in contents.machines) or "none"
-        raise BadOption(f"--device {wanted}: {where} holds no costs of it, but of: {known}")
-    return contents.of_machines(fitting)
+    return contents.of_machines(fitting_machines(contents.machines, wanted, where))
 
 
 def write_costs(contents: Contents, out: Path) -> None:
