@@ -11,7 +11,8 @@ reduce-overhead and max-autotune. Most valuable first (gpu_plan.py), until the t
 
 Every step is a process of its own with a limit. A step that fails is written down with its reason and not tried again.
 Answers are compared with the original's on onnxruntime's CPU provider (tolerances in gpu_jobs.py); TF32 is on for
-everyone, as onnxruntime has it by default. Words after `--` go to `superopt optimize`.
+everyone, as onnxruntime has it by default. With --side-by-side N so many jobs are under way at once, each on cores of
+its own; one at a time uses the device. Words after `--` go to `superopt optimize`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import os
 import platform
 import shlex
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +37,7 @@ from benchmarks.gpu_cells import BEST, METHODS, DType, Ledger, Run
 from benchmarks.gpu_jobs import TOLERANCES, OutOfTime, StepFailed, Workplace
 from benchmarks.gpu_models import real_models
 from benchmarks.gpu_plan import Job, Pace
+from benchmarks.slots import side_by_side
 from benchmarks.texts import without_folders
 from superopt.runtime.deployment import Target
 from superopt.runtime.facts import device_facts
@@ -60,6 +63,9 @@ def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
     parser.add_argument("--timing", type=float, default=8.0, metavar="SECONDS", help="for one interleaved run")
     parser.add_argument("--stale", action="store_true", help="keep superopt's cells of another state of its code")
     parser.add_argument("--workers", type=int, default=4, metavar="N", help="networks made at once, before any timing")
+    parser.add_argument(
+        "--side-by-side", type=int, default=1, metavar="N", help="jobs at once, taking turns to measure"
+    )
     parser.add_argument("--work", type=Path, default=HERE / ".cache" / "gpu", metavar="DIR", help="files on the way")
     parser.add_argument("--peers", type=Path, metavar="DIR", help="wheels of the other optimizers (peer_wheels.py)")
     parser.add_argument("--list", action="store_true", help="say what would be done, and stop")
@@ -67,7 +73,9 @@ def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
 
 
 def settings(text: str) -> tuple[tuple[DType, int], ...]:
-    known: dict[str, tuple[DType, int]] = {f"{dtype}-b{batch}": (dtype, batch) for dtype, batch in gpu_plan.SETTINGS}
+    known: dict[str, tuple[DType, int]] = {
+        f"{dtype}-b{batch}": (dtype, batch) for dtype, batch in gpu_plan.ALL_SETTINGS
+    }
     if unknown := [word for word in text.split(",") if word not in known]:
         raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(known)}")
     return tuple(known[word] for word in text.split(","))
@@ -116,25 +124,26 @@ def prepare(place: Workplace, jobs: Sequence[Job], workers: int) -> None:
         list(pool.map(make, wanted))
 
 
-def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], stale: bool, pace: Pace) -> int:
-    """Jobs done; those that no longer fit are left for another time."""
-    count = 0
-    for job in planned:
-        if all(ledger.is_done(key, place.code, stale) for key in job.keys):
-            continue
+def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace) -> None:
+    """Those that no longer fit are left for another time."""
+    writing = threading.Lock()
+
+    def do(job: Job) -> None:
         if not pace.fits(job, place.left()):
-            continue
+            return
         started = time.monotonic()
         try:
             cells = place.cells(job)
         except OutOfTime:
-            continue
-        pace.took(job, time.monotonic() - started)
-        ledger.add(*cells)
-        count += 1
+            return
         said = ", ".join(f"{c.method} {gpu_table.microseconds(c)} µs {c.status} {c.detail}".rstrip() for c in cells)
-        print(f"{place.left():5.0f} s left  {job.model} {job.dtype} b{job.batch}: {said}", file=sys.stderr, flush=True)
-    return count
+        with writing:
+            pace.took(job, time.monotonic() - started)
+            ledger.add(*cells)
+            left = f"{place.left():5.0f} s left"
+            print(f"{left}  {job.model} {job.dtype} b{job.batch}: {said}", file=sys.stderr, flush=True)
+
+    side_by_side(planned, place.beside, do)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -153,13 +162,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run = this_run(command, target, code, peer_wheels.versions(given.peers) if given.peers else {}, extra)
     ledger = Ledger.opened(given.out, given.resume, run)
     until = started + given.time_limit - MARGIN
-    place = Workplace(given.work.resolve(), target, given.budget, given.timing, code, until, site, extra)
+    place = Workplace(
+        given.work.resolve(), target, given.budget, given.timing, code, until, site, extra, given.side_by_side
+    )
     place.best.update({c.place: c.options for c in ledger.cells.values() if c.method == BEST})
     pace = Pace()
     todo = list(gpu_plan.left(planned, lambda key: ledger.is_done(key, code, given.stale)))
     print(f"{len(todo)} jobs of {len(planned)} to do", file=sys.stderr, flush=True)
-    prepare(place, pace.affordable(todo, place.left()), given.workers)
-    measure(place, ledger, todo, given.stale, pace)
+    if place.beside == 1:
+        prepare(place, pace.affordable(todo, place.left()), given.workers)
+    measure(place, ledger, todo, pace)
     ledger.save()
     print("times over superopt's: above 1 superopt is faster, ! slower beyond noise")
     print(gpu_table.table(ledger.cells))

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from superopt.report import Interval, Record
 
-DType: TypeAlias = Literal["fp32", "fp16"]
+DType: TypeAlias = Literal["fp32", "fp16", "bf16"]
 
 DEFAULT, BEST, OURS = "ort", "ort-best", "superopt"
 EAGER, COMPILED, TUNED = "torch", "torch.compile", "torch.max-autotune"

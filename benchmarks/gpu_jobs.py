@@ -6,14 +6,15 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks import graphs, subjects
+from benchmarks import graphs, slots, subjects
 from benchmarks.commandline import SUPEROPT, TIMED_OUT, Done, run
 from benchmarks.gpu_cells import BEST, CORE, DEFAULT, OURS, PEERS, TUNED, Cell, Made, Place, Status
 from benchmarks.gpu_models import Files, files_of
@@ -27,8 +28,9 @@ from superopt.report import Interval, Report
 from superopt.search.optimize import DEPLOY
 
 WORKER = Path(__file__).with_name("gpu_worker.py")
-# ‖answer − reference‖ / ‖reference‖ that passes. The reference is the original on the CPU; float32 is timed with TF32.
-TOLERANCES = {"fp32": 1e-2, "fp16": 5e-2}
+# ‖answer − reference‖ / ‖reference‖ that passes. The reference is the original on the CPU; float32 is timed with TF32,
+# bfloat16 compared with the network in float32, since the CPU does not know it.
+TOLERANCES = {"fp32": 1e-2, "fp16": 5e-2, "bf16": 5e-2}
 MAKING, PATIENCE, COMPILING, TUNING = 200.0, 120.0, 240.0, 420.0
 """Seconds after which a step is given up."""
 BEHIND_OPTIMIZE = 180.0
@@ -101,8 +103,16 @@ class Workplace:
     until: float  # time.monotonic()
     peer_site: Path | None = None
     extra: tuple[str, ...] = ()  # further words for `superopt optimize`
+    beside: int = 1
+    """Jobs at a time; those that run on the device wait for their turn, which takes so much longer."""
     best: dict[Place, Mapping[str, str]] = field(default_factory=dict[Place, Mapping[str, str]])
     """Options that were found for originals."""
+    _making: dict[Place, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+
+    @property
+    def turn(self) -> str:
+        """The file whose lock says whose turn it is; none where a job is alone."""
+        return str(self.work / "turn") if self.beside > 1 else ""
 
     def left(self) -> float:
         return self.until - time.monotonic()
@@ -130,8 +140,9 @@ class Workplace:
 
     def made(self, place: Place) -> Files:
         files = files_of(self.work, place)
-        if not files.reference.exists():
-            self.step("make", place, MAKING, further=str(self.peer_site or ""))
+        with self._making[place]:
+            if not files.reference.exists():
+                self.step("make", place, MAKING, further=str(self.peer_site or ""))
         return files
 
     def step(self, name: str, place: Place, limit: float, **task: Any) -> dict[str, Any]:
@@ -145,10 +156,11 @@ class Workplace:
             return json.loads(answer.read_text())
 
     def _run(self, command: Sequence[str | Path], limit: float) -> Done:
+        limit *= self.beside
         allowed = min(limit, self.left())
         if allowed <= 0:
             raise OutOfTime
-        done = run(command, allowed)
+        done = run((*slots.pinned(), *command), allowed)
         if done.returncode == TIMED_OUT and allowed < limit:
             raise OutOfTime
         return done
@@ -165,7 +177,7 @@ class Workplace:
         else:
             seconds = DEPLOY[self.target] * self.budget
             limit = PATIENCE + 10 * seconds
-            best = self.step("options", job.place, limit, seconds=seconds)["options"]
+            best = self.step("options", job.place, limit, seconds=seconds, turn=self.turn)["options"]
         self.best[job.place] = best
         plain = self.target == "cuda" and not beyond(best)  # nothing was found: a default session, however it is called
         entrants: list[Entrant] = [(DEFAULT, str(files.model), {})]
@@ -189,12 +201,15 @@ class Workplace:
         """Without the first, should it take the others down with it."""
         limit = PATIENCE + 10 * self.timing
         try:
-            return Race.of(self.step("race", job.place, limit, seconds=self.timing, entrants=entrants))
+            return self._race(job, limit, entrants)
         except StepFailed as error:
             if len(entrants) < 3:
                 raise
-            found = Race.of(self.step("race", job.place, limit, seconds=self.timing, entrants=entrants[1:]))
+            found = self._race(job, limit, entrants[1:])
             return Race({**found.errors, entrants[0][0]: str(error)}, found.first, found.comparison)
+
+    def _race(self, job: Job, limit: float, entrants: Sequence[Entrant]) -> Race:
+        return Race.of(self.step("race", job.place, limit, seconds=self.timing, entrants=entrants, turn=self.turn))
 
     def _told(self, job: Job, method: str, found: Race, options: Mapping[str, str]) -> Cell:
         fields = found.fields(method, job.dtype)
@@ -216,6 +231,7 @@ class Workplace:
         command = (
             *SUPEROPT, "optimize", files.model, "-o", ours, "--report", report, "--quiet", "--target", self.target,
             "--budget", str(self.budget), *subjects.arguments(files.subject(job.model), files.folder), *self.extra,
+            *(("--turn", self.turn) if self.turn else ()),
         )  # fmt: skip
         done = self._run(command, limit)
         if not report.exists():
@@ -263,7 +279,7 @@ class Workplace:
         if job.model not in NETWORKS:
             return self.cell(job, method, status="does not apply", detail="there is no torch form of this model")
         limit = (TUNING if method == TUNED else COMPILING) + 2 * self.timing
-        answer = self.step("torch", job.place, limit, seconds=self.timing, method=method)
+        answer = self.step("torch", job.place, limit, seconds=self.timing, method=method, turn=self.turn)
         fields = Race.of(answer).fields(method, job.dtype)
         ready = f"{answer['ready']:.0f} s until its first answer"
         return self.cell(job, method, **{**fields, "detail": fields["detail"] or ready})

@@ -18,6 +18,8 @@ from statistics import mean
 from benchmarks.gpu_cells import COMPILED, CORE, EAGER, OURS, PEERS, TUNED, DType, Key, Place
 
 SETTINGS: tuple[tuple[DType, int], ...] = (("fp32", 1), ("fp16", 1), ("fp16", 16), ("fp32", 16))
+ALL_SETTINGS: tuple[tuple[DType, int], ...] = (*SETTINGS, ("bf16", 1), ("bf16", 16))
+"""Those beyond the first four by name alone."""
 FIRST = (
     "bert_base",
     "resnet50",

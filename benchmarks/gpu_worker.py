@@ -12,10 +12,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 
@@ -27,6 +30,7 @@ from superopt.cost.contest import Contest, Method
 from superopt.cost.measure import Subject, compare
 from superopt.cost.result import Comparison
 from superopt.cost.sitting import Bench
+from superopt.cost.turn import Turn
 from superopt.errors import CannotRun
 from superopt.runtime.deployment import LEVELS, QUIET, Deployment
 from superopt.runtime.session import Session
@@ -46,30 +50,43 @@ def make_files(work: str, place: list[Any], target: str, further: str = "") -> d
     return {}
 
 
-def best_options(work: str, place: list[Any], target: str, seconds: float) -> dict[str, Any]:
+def best_options(work: str, place: list[Any], target: str, seconds: float, turn: str = "") -> dict[str, Any]:
     """superopt's search for session options, on the original graph."""
     files = _files(work, place)
     base = deployment_of({}, target)
-    found = search_deployment(files.model, read_arrays(files.inputs), base, seconds)
+    ours = turn_of(turn)
+    measure = partial(compare, turn=ours)
+    found = search_deployment(files.model, read_arrays(files.inputs), base, seconds, measure=measure, turn=ours)
     return {"options": found.report().options}
 
 
 def race(
-    work: str, place: list[Any], target: str, seconds: float, entrants: Sequence[tuple[str, str, Mapping[str, str]]]
+    work: str,
+    place: list[Any],
+    target: str,
+    seconds: float,
+    entrants: Sequence[tuple[str, str, Mapping[str, str]]],
+    turn: str = "",
 ) -> dict[str, Any]:
     """All entrants (name, model, session options) in one interleaved run, each against the first."""
     files = _files(work, place)
     feeds, reference = read_arrays(files.inputs), list(read_arrays(files.reference).values())
     running = [Subject(name, Path(path), deployment_of(options, target)) for name, path, options in entrants]
     errors: dict[str, Any] = {}
+    ours = turn_of(turn)
     for subject in running:
         try:
-            errors[subject.name] = distance(reference, answers(subject, feeds))
+            with ours.taken():
+                errors[subject.name] = distance(reference, answers(subject, feeds))
         except CannotRun as error:
             errors[subject.name] = str(error)
     runnable = [s for s in running if not isinstance(errors[s.name], str)]
-    found = compare(runnable, feeds, Method(seconds=seconds), together_up_to=TOGETHER) if runnable else None
+    found = compare(runnable, feeds, Method(seconds=seconds), together_up_to=TOGETHER, turn=ours) if runnable else None
     return {"errors": errors, "first": runnable[0].name if runnable else "", **_told(found)}
+
+
+def turn_of(file: str) -> Turn:
+    return Turn(Path(file) if file else None)
 
 
 def answers(subject: Subject, feeds: Mapping[str, Any]) -> list[Any]:
@@ -80,7 +97,7 @@ def answers(subject: Subject, feeds: Mapping[str, Any]) -> list[Any]:
         return list(session.run(feeds).values())
 
 
-def run_torch(work: str, place: list[Any], target: str, seconds: float, method: str) -> dict[str, Any]:
+def run_torch(work: str, place: list[Any], target: str, seconds: float, method: str, turn: str = "") -> dict[str, Any]:
     """The network in torch, its tensors on the device, each run waited for: as onnxruntime is timed with bound
     inputs and outputs."""
     import torch  # pyright: ignore[reportMissingImports]
@@ -90,12 +107,15 @@ def run_torch(work: str, place: list[Any], target: str, seconds: float, method: 
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.allow_tf32 = True
     module = _module(files, place, target)
-    inputs = [torch.from_numpy(feeds[name]).to(target) for name in feeds]
+    inputs = [_tensor(feeds[name]).to(target) for name in feeds]
     mode = MODES[method]
-    started = time.monotonic()
+    ours = turn_of(turn)
+    started = ours.clock()
     function = torch.compile(module, mode=mode) if mode else module
+    tunes = method == TUNED  # by running candidates on the device; the others compile beside those who measure
     with torch.no_grad():
-        given = function(*inputs)
+        with ours.taken() if tunes else nullcontext():
+            given = function(*inputs)
         found = [t.float().cpu().numpy() for t in (given if isinstance(given, tuple | list) else (given,))]
 
         def run() -> None:
@@ -106,10 +126,18 @@ def run_torch(work: str, place: list[Any], target: str, seconds: float, method: 
         def opened(index: int) -> _Runner:
             return _Runner(run)
 
-        ready = time.monotonic() - started
-        bench = Bench(opened, time.perf_counter, Method().sample_seconds, ROUGHLY * seconds)
-        told = _told(Contest([method], bench, Method(seconds=seconds), True).run())
+        ready = ours.clock() - started
+        bench = Bench(opened, ours.paused(time.perf_counter), Method().sample_seconds, ROUGHLY * seconds)
+        told = _told(Contest([method], bench, Method(seconds=seconds), True, turn=ours).run())
     return {"errors": {method: distance(reference, found)}, "first": method, "ready": ready, **told}
+
+
+def _tensor(array: np.ndarray) -> Any:
+    import torch  # pyright: ignore[reportMissingImports]
+
+    if array.dtype == ml_dtypes.bfloat16:  # which torch has, but not by way of numpy
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 class _Runner:
@@ -128,7 +156,7 @@ def _module(files: Files, place: list[Any], target: str) -> Any:
         return Network(onnx.load(files.model)).to(target).eval()
     from benchmarks import torch_networks
 
-    return torch_networks.build(name, batch, dtype == "fp16", target, "sdpa").module
+    return torch_networks.build(name, batch, dtype, target, "sdpa").module
 
 
 def deployment_of(options: Mapping[str, str], target: str) -> Deployment:

@@ -95,7 +95,10 @@ BUILDERS: dict[str, Callable[[int, str], Network]] = {
 }
 
 
-def build(name: str, batch: int, half: bool, device: str, attention: str) -> Network:
+TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+def build(name: str, batch: int, dtype: str, device: str, attention: str) -> Network:
     """The same weights and inputs every time, whatever the attention is computed with ("eager", "sdpa")."""
     warnings.filterwarnings("ignore")
     torch.manual_seed(SEED)
@@ -104,9 +107,9 @@ def build(name: str, batch: int, half: bool, device: str, attention: str) -> Net
     jitter(module)
     torch.manual_seed(SEED + 1)
     inputs = {name: _drawn(tensor) for name, tensor in network.inputs.items()}
-    if half:
-        module = module.half()
-        inputs = {name: t.half() if t.is_floating_point() else t for name, t in inputs.items()}
+    wanted = TYPES[dtype]
+    module = module.to(wanted)
+    inputs = {name: t.to(wanted) if t.is_floating_point() else t for name, t in inputs.items()}
     return Network(module.to(device), {name: t.to(device) for name, t in inputs.items()})
 
 

@@ -81,7 +81,7 @@ def _optimize(arguments: argparse.Namespace, options: Options, console: Console)
             return 0
     with Live(console, arguments.quiet) as tell:
         out = None if arguments.dry_run else arguments.output
-        delivered = deliver(arguments.model, out, options, tell, arguments.html, patient=True)
+        delivered = deliver(arguments.model, out, options, tell, arguments.html, patient=True, turn=arguments.turn)
     report = delivered.report
     show_report(console, report)
     if arguments.explain:

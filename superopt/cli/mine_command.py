@@ -17,7 +17,7 @@ from superopt.errors import BadOption
 from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.known import Known
 from superopt.generate.ledger import Ledger, export
-from superopt.ir.onnx import load
+from superopt.ir.onnx import inlined, load
 from superopt.mine.cut import ANCHORS
 from superopt.mine.mine import Counts, Mined, Miner
 from superopt.mine.writing import write
@@ -58,7 +58,7 @@ def run_mine(arguments: argparse.Namespace, console: Console) -> int:
         )  # fmt: skip
         try:
             for path in models:
-                model = load(path)
+                model = inlined(load(path))
                 found += miner.mine(model, f"{model.producer} opset {model.opset}, {path.stem}")
         finally:  # also when interrupted: what is proved is written
             path = arguments.out / RULES

@@ -72,6 +72,10 @@ def build_parser() -> argparse.ArgumentParser:
         "nothing is searched and nothing written",
     )  # fmt: skip
     optimize.add_argument("--dry-run", action="store_true", help="do and report everything, write no model")
+    optimize.add_argument(
+        "--turn", type=_path, metavar="FILE",
+        help="for several runs on one device that name the same file: one at a time measures, others work beside it",
+    )  # fmt: skip
     _add_options(optimize, [f.name for f in dataclasses.fields(Options)])
     _add_printing(optimize)
 
