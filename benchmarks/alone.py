@@ -1,0 +1,240 @@
+"""The rules that a machine found, alone, against all rules: the same search with the same steps under the same prices.
+
+    python benchmarks/alone.py [--models DIR]… [--every DIR]… [--only REGEX] [--target cpu|cuda]… [--save]
+
+Regions are not timed here: fixed prices stand for the clock, so that the two columns differ by their rules alone and
+come out the same wherever this is run. Prices of `cuda` are those learned on an H200, prices of `cpu` the predictor's
+own. A search looks at so many graphs of a region, however long that takes. Mutants, which need a clock, are not made.
+
+Printed for each model: predicted ms as tidied, with all rules and with the machine's alone; the latter over the former
+(above 1, people's rules gain something); and people's rules in the better graph. Then the machine's rules in those
+graphs that do not follow, in so many steps, from all that people have written down: shipped, formerly shipped, or
+gathered from the literature.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import built_variants, sample, subjects
+from benchmarks.predictor import sized
+from benchmarks.subjects import Subject
+from benchmarks.texts import aligned
+from superopt.cost.coefficients import Coefficients, priors
+from superopt.cost.predict import Predictor
+from superopt.cost.timer import RegionTimer
+from superopt.cost.trained import start_of
+from superopt.errors import SuperoptError
+from superopt.generate.known import Known, derivation
+from superopt.ir.graph import Graph
+from superopt.ir.onnx import Model
+from superopt.ir.onnx.stats import total_bytes
+from superopt.normalize import normalize
+from superopt.options import Options
+from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.rewriter import Rewriter, Rules, Taken
+from superopt.rewrite.rule import Rule
+from superopt.rewrite.ruleset import load_rules
+from superopt.rewrite.whole import piece_of
+from superopt.runtime.deployment import Deployment, Target
+from superopt.search.bodies import graphs
+from superopt.search.ending import Ending
+from superopt.search.hunt import Hunter
+from superopt.search.hunted import Budget
+from superopt.search.hunting import GROWTH_SHARE, LEAST_GROWTH
+from superopt.search.judge import Judge, Look
+from superopt.search.learning import Learner
+from superopt.search.regions import graph_of_region
+from superopt.search.rulebook import Rulebook, open_rulebook
+from superopt.search.scales import Scales
+from superopt.version import __version__
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+WRITTEN = HERE.parent / "tests" / "generate"
+"""What people wrote before the generator found it, and laws from the literature."""
+DEVICES: dict[Target, str] = {"cpu": "", "cuda": "NVIDIA H200"}
+STEPS = 3
+WORTH = 0.999
+"""Predicted cost, over the region's own, from which on a graph is used."""
+WORSE = 1.01
+COLUMNS = ("model", "tidied ms", "all ms", "alone ms", "alone/all", "people's rules in the result with all")
+
+
+class Priced(Judge):
+    """Prices instead of a clock: the cheapest graph is used, and of equal ones the one with the fewest steps."""
+
+    def time(self, look: Look) -> None:
+        look.times = {c: self._price(c.piece, look.region) for c in look.candidates}
+
+    def decided(self, look: Look) -> tuple[Taken, ...]:
+        if not look.candidates:
+            return ()
+        prices = {c: t for c, t in look.times.items() if t is not None}
+        own = prices[look.candidates[0]]
+        for chosen in sorted(prices, key=lambda c: (round(prices[c] / own, 6), len(c.steps))):
+            growth = self._growth(look, chosen)
+            if prices[chosen] > WORTH * own:
+                return ()
+            if growth is not None:
+                self._grown += growth
+                self._keep(look, chosen, (own, prices[chosen]), True, timed=False)
+                return chosen.steps
+        return ()
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Predicted seconds before and after, and how often each rule was used."""
+
+    before: float
+    after: float
+    used: Counter[str]
+
+
+def search(model: Model, graph: Graph, book: Rulebook, target: Target, candidates: int) -> Searched:
+    """What the rules make of a tidied model."""
+    prices: Coefficients = start_of(target, DEVICES[target]) if DEVICES[target] else priors(target)
+    predictor = Predictor({}, prices)
+    rewriter = Rewriter(book.registry, model.opset, Vocabulary(cuda=target == "cuda"), model.functions)
+    scales = Scales(model, {}, Learner(predictor), RegionTimer(Deployment("cpu", threads=1)))
+    growth = max(LEAST_GROWTH, int(GROWTH_SHARE * total_bytes(model)))
+    budget = Budget(math.inf, math.inf, candidates, Options().alpha, growth)
+    hunter = Hunter(book, rewriter, scales, budget, lambda stage, what: None, Ending(), judging=Priced)
+    before = after = 0.0
+    for each, where in graphs(graph):
+        piece = piece_of(each, rewriter.constants)
+        before += predictor.region(graph_of_region(piece, ()))
+        after += predictor.region(graph_of_region(hunter.run(piece, where), ()))
+    return Searched(before, after, Counter(step.rule for record in hunter.found.trace for step in record.steps))
+
+
+@dataclass(frozen=True)
+class Compared:
+    name: str
+    full: Searched
+    alone: Searched
+
+    @property
+    def ratio(self) -> float:
+        return self.alone.after / self.full.after if self.full.after else 1.0
+
+
+def by_machine(book: Rulebook) -> Rulebook:
+    """The rules that no person wrote."""
+    found = [rule for rule in rules_of(book) if not is_by_hand(rule)]
+    return Rulebook(book.registry, Rules(found, book.registry), book.digests, book.proofs, book.unusable, book.notes)
+
+
+def rules_of(book: Rulebook) -> list[Rule]:
+    return [pattern.rule for pattern in book.rules.patterns.values()]
+
+
+def is_by_hand(rule: Rule) -> bool:
+    return rule.origin.startswith("hand")
+
+
+def new_laws(used: Iterable[str], book: Rulebook) -> list[Rule]:
+    """Of the machine's rules, those that do not follow from what people have written down."""
+    former = load_rules([WRITTEN / "handwritten.rules", WRITTEN / "literature.rules"])
+    known = Known(book.registry, [*(rule for rule in rules_of(book) if is_by_hand(rule)), *former])
+    wanted = [book.rules.patterns[name].rule for name in sorted(used)]
+    return [rule for rule in wanted if not is_by_hand(rule) and derivation(rule, known, STEPS) is None]
+
+
+def chosen(models: Sequence[Path], every: Sequence[Path], folder: Path, pattern: str) -> Iterator[Subject]:
+    own = {"sample": sample.build, "nasrnn": built_variants.nasrnn}
+    for name, build in own.items():
+        onnx.save(build(), folder / f"{name}.onnx")
+    found = [Subject(name, folder / f"{name}.onnx") for name in own]
+    found += [*subjects.networks_built(folder, pattern), *subjects.fetched(), *subjects.exported(models)]
+    found += [subject for place in every for subject in subjects.in_folder(place)]
+    yield from (subject for subject in found if re.search(pattern, subject.name))
+
+
+def row(compared: Compared, book: Rulebook) -> tuple[str, ...]:
+    hand = Counter({n: k for n, k in compared.full.used.items() if is_by_hand(book.rules.patterns[n].rule)})
+    told = ", ".join(f"{name} {count}" for name, count in hand.most_common())
+    seconds = (compared.full.before, compared.full.after, compared.alone.after)
+    return (compared.name, *(f"{1e3 * s:.3f}" for s in seconds), f"{compared.ratio:.4f}", told or "-")
+
+
+def summary(found: Sequence[Compared]) -> str:
+    worse = [f"{c.name} {c.ratio:.3f}" for c in found if c.ratio > WORSE]
+    better = [f"{c.name} {c.ratio:.3f}" for c in found if c.ratio < 1 / WORSE]
+    mean = math.exp(sum(math.log(c.ratio) for c in found) / len(found))
+    return "\n".join(
+        (
+            f"{len(found)} models, alone over all: geometric mean {mean:.4f}",
+            f"worse alone by more than 1 %: {', '.join(worse) or 'none'}",
+            f"better alone by more than 1 %: {', '.join(better) or 'none'}",
+        )
+    )
+
+
+def told(rules: Sequence[Rule], uses: Counter[str], models: Counter[str]) -> str:
+    rows = [(r.name, f"{uses[r.name]} times in {models[r.name]} models", r.doc) for r in rules]
+    rows.sort(key=lambda cells: -models[cells[0]])
+    heading = f"used alone, and following from nothing that people wrote down in {STEPS} steps: {len(rules)} rules"
+    return f"{heading}\n{aligned(rows)}" if rows else heading
+
+
+def compare(subject: Subject, books: tuple[Rulebook, Rulebook], target: Target, candidates: int) -> Compared:
+    model = sized(subject)
+    tidied = normalize(model).graph
+    full, alone = (search(model, tidied, book, target, candidates) for book in books)
+    return Compared(subject.name, full, alone)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", action="append", type=Path, default=[], metavar="DIR", help="exported networks")
+    parser.add_argument("--every", action="append", type=Path, default=[], metavar="DIR", help="also every .onnx here")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only models whose name matches")
+    parser.add_argument("--target", action="append", choices=tuple(DEVICES), help="default: both")
+    parser.add_argument("--candidates", type=int, default=Options().candidates, metavar="N", help="graphs of a region")
+    parser.add_argument("--save", action="store_true", help="write results/rules-alone.txt")
+    given = parser.parse_args(arguments)
+    book = open_rulebook()
+    books = (book, by_machine(book))
+    parts = [f"superopt {__version__}: {len(book.rules)} rules in use, {len(books[1].rules)} of them found by machine"]
+    uses, models = Counter[str](), Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = list(chosen(given.models, given.every, Path(folder), given.only))
+        for target in given.target or DEVICES:
+            found: list[Compared] = []
+            rows: list[tuple[str, ...]] = [COLUMNS]
+            for subject in wanted:
+                try:
+                    found.append(compare(subject, books, target, given.candidates))
+                except SuperoptError as error:
+                    print(f"{subject.name}: {error}", file=sys.stderr)
+                    continue
+                rows.append(row(found[-1], book))
+                print("  ".join(rows[-1]), file=sys.stderr, flush=True)
+                uses += found[-1].alone.used
+                models.update(found[-1].alone.used.keys())
+            if found:
+                parts.append(f"{target}\n{aligned(rows)}\n{summary(found)}")
+    parts.append(told(new_laws(uses, book), uses, models))
+    text = "\n\n".join(parts) + "\n"
+    print(text, end="")
+    if given.save:
+        (RESULTS / "rules-alone.txt").write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
