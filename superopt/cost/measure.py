@@ -56,7 +56,8 @@ def compare(
     """All subjects on the same inputs, each against the first; in a part of the time from when on it is `hurried`.
 
     Models that together exceed `together_up_to` bytes are opened one at a time, so that memory never holds
-    more than the largest. Sittings wait for their `turn`; the method's seconds do not run meanwhile.
+    more than the largest. Sittings wait for their `turn`; the method's seconds do not run meanwhile. Models for a GPU
+    are opened outside of it.
     """
     names = [subject.name for subject in subjects]
     if not names or len(set(names)) < len(names):
@@ -68,9 +69,20 @@ def compare(
 
     method = method or Method()
     warm_up_seconds = _WARM_UP_SHARE * method.seconds / len(subjects)
-    bench = Bench(open_runner, turn.paused(clock), method.sample_seconds, warm_up_seconds)
+    aside = opening(turn, subjects[0].deployment)
+    bench = Bench(open_runner, turn.paused(clock), method.sample_seconds, warm_up_seconds, aside)
     with without_garbage_collection():
         return Contest(names, bench, method, together, tell, hurried, turn).run()
+
+
+def opening(turn: Turn, deployment: Deployment) -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """Where models are opened: that is work for a CPU, beside which others may measure on a GPU, not on the CPU."""
+    return turn.aside if deployment.target == "cuda" else contextlib.nullcontext
+
+
+def untimed(turn: Turn, deployment: Deployment) -> contextlib.AbstractContextManager[None]:
+    """Around runs that nobody times: on a CPU they would slow down who measures there, a few on a GPU do not."""
+    return contextlib.nullcontext() if deployment.target == "cuda" else turn.taken()
 
 
 class _BoundModel:

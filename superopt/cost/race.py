@@ -135,17 +135,7 @@ class Race:
         return True
 
     def _open(self, subjects: Sequence[int]) -> dict[int, Lane]:
-        found: dict[int, Lane] = {}
-        try:
-            for subject in subjects:
-                try:
-                    found[subject] = self.bench.lane(subject)
-                except CannotRun as error:
-                    self.tell(subject, str(error))
-        except BaseException:
-            _close(found)
-            raise
-        return found
+        return self.bench.lanes(subjects, self.tell)
 
     def _refuse(self, batch: Sequence[int]) -> None:
         for subject in batch:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from superopt.cost.inputs import region_feeds
-from superopt.cost.measure import without_garbage_collection
+from superopt.cost.measure import opening, without_garbage_collection
 from superopt.cost.race import EMPTY, YARDSTICK, Race
 from superopt.cost.sitting import Bench, Clock, Runner
 from superopt.cost.structure import structure
+from superopt.cost.turn import ALONE, Turn
 from superopt.cost.workloads import empty_workload, host, yardstick_workload
 from superopt.errors import CannotRun
 from superopt.ir.graph import Constant, Graph
@@ -73,11 +74,13 @@ def time_regions(
     seed: int = 0,
     clock: Clock = time.perf_counter,
     hurried: Callable[[], bool] = lambda: False,
+    turn: Turn = ALONE,
 ) -> list[float | None]:
     """Seconds per run of each, timed against the first; None, with the reason told, for one that has no time.
 
     Without a time for the first, because it cannot run, none has one. With the time of a `yardstick` in quiet, times
     of different calls can be compared. To `finish` is to time every region, however briefly, past the seconds given.
+    They are opened outside the `turn`, where that disturbs nobody.
     """
 
     def open_runner(index: int) -> Runner:
@@ -88,7 +91,7 @@ def time_regions(
 
     if not subjects:
         return []
-    bench = Bench(open_runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS)
+    bench = Bench(open_runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS, opening(turn, deployment))
     race = Race([s.size for s in subjects], bench, tell or _silent, random.Random(seed), yardstick, hurried)
     with without_garbage_collection():
         return race.run(seconds, finish)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from statistics import median
 from typing import Protocol, TypeAlias
@@ -57,12 +58,13 @@ class Sitting:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where subjects are opened and timed."""
+    """Where subjects are opened and timed; opened `aside`, which is where others are not disturbed by it."""
 
     open_runner: Callable[[int], Runner]
     clock: Clock
     sample_seconds: float
     warm_up_seconds: float
+    aside: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def sit(self, order: Sequence[int], together: bool, deadline: float) -> Sitting:
         """All of `order`, opened in that order. A subject that cannot run is among the failed, the others go on."""
@@ -70,12 +72,9 @@ class Bench:
 
     def _together(self, order: Sequence[int], deadline: float) -> Sitting:
         sitting = Sitting({}, {}, {}, paired=True)
-        lanes: dict[int, Lane] = {}
         began = self.clock()
+        lanes = self.lanes(order, sitting.failed.__setitem__)
         try:
-            for subject in order:
-                with _noting_failure(sitting, subject):
-                    lanes[subject] = self.lane(subject)
             playing = list(lanes)
             for _ in self._rounds(self.clock() - began, deadline):
                 for subject in playing:
@@ -110,24 +109,47 @@ class Bench:
                 return
             yield
 
+    def lanes(self, subjects: Iterable[int], tell: Callable[[int, str], None]) -> dict[int, Lane]:
+        """Those that can run, opened and warm; of the others it is told why they cannot."""
+        found: dict[int, Lane] = {}
+        with ExitStack() as failing:
+            with self.aside():
+                for subject in subjects:
+                    try:
+                        found[subject] = Lane(self.open_runner(subject), self.clock)
+                    except CannotRun as error:
+                        tell(subject, str(error))
+                        continue
+                    failing.callback(found[subject].close)
+            for subject, lane in list(found.items()):
+                try:
+                    lane.warm_up(self.warm_up_seconds, self.sample_seconds)
+                except CannotRun as error:
+                    tell(subject, str(error))
+                    found.pop(subject).close()
+            failing.pop_all()
+        return found
+
     def lane(self, subject: int) -> Lane:
         """One subject opened and warm; `CannotRun` where it cannot be."""
-        runner = self.open_runner(subject)
-        try:
-            seconds = warm_up(runner.run, self.clock, self.warm_up_seconds)
-        except BaseException:
-            runner.close()
-            raise
-        repeats = min(_MOST_REPEATS, max(1, math.ceil(self.sample_seconds / max(seconds, 1e-9))))
-        return Lane(runner, self.clock, repeats)
+        reasons: list[str] = []
+        found = self.lanes([subject], lambda _, reason: reasons.append(reason))
+        if not found:
+            raise CannotRun(reasons[0])
+        return found[subject]
 
 
 class Lane:
-    """One open, warm model. Short runs are repeated inside a sample, after one that only refills the caches."""
+    """One open model. Short runs are repeated inside a sample, after one that only refills the caches."""
 
-    def __init__(self, runner: Runner, clock: Clock, repeats: int) -> None:
-        self._runner, self._clock, self.repeats = runner, clock, repeats
+    def __init__(self, runner: Runner, clock: Clock) -> None:
+        self._runner, self._clock, self.repeats = runner, clock, 1
         self.samples: list[float] = []
+
+    def warm_up(self, limit: float, sample_seconds: float) -> None:
+        """Run until it does not get faster, or the limit has passed; samples will take about so many seconds."""
+        seconds = warm_up(self._runner.run, self._clock, limit)
+        self.repeats = min(_MOST_REPEATS, max(1, math.ceil(sample_seconds / max(seconds, 1e-9))))
 
     def sample(self) -> None:
         run, repeats = self._runner.run, self.repeats

@@ -96,7 +96,8 @@ class RegionTimer:
             times = time_regions(
                 [subjects[i] for i in order], self.deployment, seconds,
                 lambda at, why: reasons.update({order[at]: why}),
-                yardstick=self.yardstick, finish=finish, seed=self._seed, clock=self._clock, hurried=hurried,
+                yardstick=self.yardstick, finish=finish, seed=self._seed, clock=self.turn.paused(self._clock),
+                hurried=hurried, turn=self.turn,
             )  # fmt: skip
         if hurried():
             return

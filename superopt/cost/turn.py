@@ -4,8 +4,9 @@ A lock on a file is the turn; the kernel frees it when its holder dies, however 
 at a second lock first, the door, and holds that until it has the turn: so nobody who gives the turn back and wants it
 again comes before one who waits.
 
-The turn is held for a burst of work that belongs together, such as two sittings or one race. Time spent waiting is
-nobody's fault and counts against no budget: by `clock`, and by a clock that is `paused`, it did not pass.
+The turn is held for a burst of work that belongs together, such as two sittings or one race. Who has it and is not
+going to use the device for a while steps `aside`. Time spent waiting is nobody's fault and counts against no budget: by
+`clock`, and by a clock that is `paused`, it did not pass.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Turn:
         """Without a file nobody else is there, and it is always our turn. `tell` is called now and then while we
         wait."""
         self._file, self._tell = file, tell
-        self._is_ours = file is None
+        self._held: IO[bytes] | None = None
         self.waited = 0.0
         """Seconds so far."""
 
@@ -41,18 +42,35 @@ class Turn:
     @contextmanager
     def taken(self) -> Generator[None]:
         """Wait for the turn, and have it in here."""
-        if self._file is None or self._is_ours:
+        if self._file is None or self._held is not None:
             yield
             return
         with open(self._file, "ab") as turn:
-            with open(self._file.with_name(f"{self._file.name}.door"), "ab") as door:
-                self._wait_for(door)
-                self._wait_for(turn)
-            self._is_ours = True
+            self._hold(turn)
             try:
                 yield
             finally:
-                self._is_ours = False
+                self._held = None
+
+    @contextmanager
+    def aside(self) -> Generator[None]:
+        """Give the turn away in here, and wait for it again; where we have none, nothing happens."""
+        turn, self._held = self._held, None
+        if turn is None:
+            yield
+            return
+        fcntl.flock(turn, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            self._hold(turn)
+
+    def _hold(self, turn: IO[bytes]) -> None:
+        assert self._file is not None
+        with open(self._file.with_name(f"{self._file.name}.door"), "ab") as door:
+            self._wait_for(door)
+            self._wait_for(turn)
+        self._held = turn
 
     def _wait_for(self, lock: IO[bytes]) -> None:
         began, before, told = time.monotonic(), self.waited, 0.0

@@ -118,7 +118,7 @@ def test_fresh_sittings_are_looked_at_twice_at_most(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Contest, "_accept", counted)
     seen: list[int] = []
-    for seed in range(20):
+    for seed in range(60):
         looks.clear()
         contest(World(seed, WEATHERS["noisy"]), [RUN, RUN / 1.01], Method(seconds=20, further=40, saving=0.01 * RUN))
         assert looks == sorted(set(looks))

@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from superopt.cost.contest import Contest, Method
+from superopt.cost.measure import opening, untimed
 from superopt.cost.sitting import Bench
 from superopt.cost.turn import Turn
+from superopt.runtime.deployment import Deployment, Target
 from tests.cost.world import RUN, Model, Weather, World, contest
 
 pytestmark = pytest.mark.unit
@@ -167,6 +169,61 @@ class Crowded(Turn):
         self.waited += 100.0
         self.count += 1
         yield
+
+
+def test_who_steps_aside_lets_another_have_the_turn_and_waits_for_it_again(tmp_path: Path) -> None:
+    file = tmp_path / "turn"
+    turn = Turn(file)
+    with turn.aside():
+        assert not is_locked(file)
+    assert not is_locked(file)
+    with turn.taken():
+        assert is_locked(file)
+        with turn.aside():
+            other = start(HOLDER, file)
+            assert other.stdout is not None
+            assert other.stdout.readline() == "mine\n"
+            killing = threading.Timer(0.3, other.kill)
+            killing.start()
+        assert other.poll() is not None
+        assert is_locked(file)
+        assert turn.waited > 0.1
+    assert not is_locked(file)
+
+
+def test_models_for_a_gpu_are_opened_aside_and_those_for_a_cpu_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "turn"
+    turn = Turn(file)
+    targets: dict[Target, bool] = {"cpu": True, "cuda": False}
+    for target, locked in targets.items():
+        with turn.taken(), opening(turn, Deployment(target))():
+            assert is_locked(file) == locked
+        with untimed(turn, Deployment(target)):
+            assert is_locked(file) == locked
+
+
+def test_a_bench_opens_all_aside_and_warms_them_up_in_the_turn() -> None:
+    world, events = World(1, Weather()), list[str]()
+
+    @contextmanager
+    def aside() -> Generator[None]:
+        events.append("aside")
+        yield
+        events.append("back")
+
+    class Noted(Model):
+        def run(self) -> None:
+            if events[-1] != "run":
+                events.append("run")
+            super().run()
+
+    def opened(index: int) -> Noted:
+        events.append("open")
+        return Noted(world, RUN)
+
+    lanes = Bench(opened, world.clock, 0.004, 0.1, aside).lanes([0, 1], lambda *_: None)
+    assert events == ["aside", "open", "open", "back", "run"]
+    assert sorted(lanes) == [0, 1]
 
 
 def test_a_contest_sits_twice_in_a_turn_and_has_all_of_its_seconds_whatever_it_waits() -> None:
