@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from superopt.cost.race import NO_TIME_LEFT
 from superopt.cost.regions import RegionSubject
 from superopt.ir.graph import Value
 from superopt.rewrite.rewriter import Taken
@@ -14,12 +15,15 @@ from superopt.search.ending import Ending
 from superopt.search.explore import Candidate
 from superopt.search.forecast import Forecast
 from superopt.search.hunted import Budget, Gain, Hunted
+from superopt.search.kernels import Kernels
 from superopt.search.regions import Region
 from superopt.search.scales import Scales
 from superopt.search.stages import Tell
 
 MEASURED = 6
 """Candidates of a region that are timed, at most, in a first look, and in a second after what the first taught."""
+ATTEMPTS = 3
+"""At finding candidates that run."""
 PROMISING = 1.02
 """Predicted cost, over the region's own, up to which a candidate is timed."""
 WORTH = 0.985
@@ -65,26 +69,39 @@ class Judge:
         self.forecast = forecast
         self._price = scales.price
         self._grown = 0
+        self._kernels = Kernels()
 
     def time(self, look: Look) -> None:
-        """Times the start and the most promising that were not timed yet, against each other."""
+        """Times the start and the most promising that were not timed yet, against each other; others in place of those
+        that could not run."""
+        for _ in range(ATTEMPTS):
+            if not self._time_once(look):
+                break
+
+    def _time_once(self, look: Look) -> bool:
+        """Whether any could not run, and others are worth a try."""
         promising = self._promising(look)
         left = 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring
         if not promising:
-            return
+            return False
         if left <= 0:
             self.found.exhausted = False
-            return
-        subjects = [look.candidates[0], *promising[:MEASURED]]
+            return False
+        candidates = [look.candidates[0], *promising[:MEASURED]]
         size = len(look.region.members)
-        self.tell("timing regions", f"{len(subjects)} graphs of {size} nodes, {look.count} of its kind")
+        self.tell("timing regions", f"{len(candidates)} graphs of {size} nodes, {look.count} of its kind")
         seconds = min(left, max(0.5, look.share * self.budget.measure))
-        times = self._timed([self.scales.subject(c.piece, look.region) for c in subjects], seconds)
-        for candidate, taken in zip(subjects, times, strict=True):
+        subjects = [self.scales.subject(c.piece, look.region) for c in candidates]
+        reasons: dict[int, str] = {}
+        times = self._timed(subjects, seconds, reasons.__setitem__)
+        for candidate, taken in zip(candidates, times, strict=True):
             if candidate not in look.times and taken is not None:
                 self.found.measured += 1
                 self.scales.learner.observe(self.scales.graph(candidate.piece, look.region), candidate.cost, taken)
             look.times[candidate] = taken
+        failed = [candidates[i] for i, reason in reasons.items() if reason != NO_TIME_LEFT]
+        self._kernels.learn((c for c, taken in zip(candidates, times, strict=True) if taken is not None), failed)
+        return bool(failed) and candidates[0] not in failed
 
     def decided(self, look: Look) -> tuple[Taken, ...]:
         """The steps to the fastest graph, if it is worth it or may be; among equals, the fewest steps."""
@@ -138,7 +155,8 @@ class Judge:
         start, *others = look.candidates
         prices = {c: self._price(c.piece, look.region) for c in (start, *others)}
         bound = float("inf") if look.curious else PROMISING * prices[start]
-        near = sorted((c for c in others if prices[c] <= bound and c not in look.times), key=lambda c: prices[c])
+        near = [c for c in others if prices[c] <= bound and c not in look.times and self._kernels.runs(c)]
+        near.sort(key=lambda c: prices[c])
         first = {c.makeup: c for c in look.times}
         chosen = [c for c in near if first.setdefault(c.makeup, c) is c]
         ordered = [*chosen, *(c for c in near if c not in chosen)]
@@ -169,11 +187,13 @@ class Judge:
         before, after = self._timed(fresh, min(left, max(0.5, look.share * self.budget.measure / 2)))
         return before, after
 
-    def _timed(self, subjects: Sequence[RegionSubject], seconds: float) -> list[float | None]:
+    def _timed(
+        self, subjects: Sequence[RegionSubject], seconds: float, tell: Callable[[int, str], None] | None = None
+    ) -> list[float | None]:
         clock = self.scales.timer.turn.clock
         started = clock()
         try:
-            return self.scales.timer.time(subjects, seconds, hurried=self.ending.is_asked)
+            return self.scales.timer.time(subjects, seconds, tell, hurried=self.ending.is_asked)
         finally:
             self.found.measuring += clock() - started
 

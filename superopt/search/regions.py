@@ -8,7 +8,7 @@ neighbours together that the first cut kept apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
@@ -84,16 +84,23 @@ def is_open(rewriter: Rewriter) -> Callable[[Node], bool]:
     return lambda node: not node.bodies and not isinstance(rewriter.reader.read(node), str)
 
 
-def _levels(nodes: Iterable[Node], is_open: Callable[[Node], bool]) -> list[list[Node]]:
-    """Open nodes by how many barriers lie before them: no path within a level leads through one."""
-    depth: dict[Node, int] = {}
+def _levels(nodes: Sequence[Node], is_open: Callable[[Node], bool]) -> list[list[Node]]:
+    """Open nodes by how many barriers lie behind them: no path within a level leads through one.
+
+    Counted from the end, what is read late stays with its readers: the projections of a first layer, or of an encoder's
+    result, with the attention that also reads a mask made behind barriers.
+    """
+    behind: dict[Node, int] = {}
     levels: dict[int, list[Node]] = {}
-    for node in nodes:
-        before = [v.producer for v in node.operands if isinstance(v.producer, Node) and v.producer in depth]
-        depth[node] = max((depth[n] + (not is_open(n)) for n in before), default=0)
+    for node in reversed(nodes):
+        behind.setdefault(node, 0)
         if is_open(node):
-            levels.setdefault(depth[node], []).append(node)
-    return [levels[k] for k in sorted(levels)]
+            levels.setdefault(behind[node], []).append(node)
+        depth = behind[node] + (not is_open(node))
+        for value in node.operands:
+            if isinstance(value.producer, Node):
+                behind[value.producer] = max(behind.get(value.producer, 0), depth)
+    return [levels[k][::-1] for k in sorted(levels, reverse=True)]
 
 
 def _segments(nodes: list[Node]) -> list[list[Node]]:
