@@ -21,8 +21,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from superopt.ir.tensor import Tensor
-from superopt.ir.types import TensorType, Type, format_type
+import numpy as np
+
+from superopt.ir.tensor import ArrayTensor, Tensor, numpy_dtype
+from superopt.ir.types import DType, TensorType, Type, format_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +127,12 @@ class Value:
 
     @property
     def constant(self) -> Tensor | None:
-        """The tensor behind an initializer or a Constant node that holds one."""
+        """The tensor behind an initializer or a Constant node that holds one, or numbers."""
         if isinstance(self.producer, Constant):
             return self.producer.tensor
         if isinstance(self.producer, Node) and self.producer.op == "Constant" and not self.producer.domain:
             value = self.producer.attribute("value")
-            return value if isinstance(value, Tensor) else None
+            return value if isinstance(value, Tensor) else _numbers(self.producer)
         return None
 
 
@@ -184,6 +186,25 @@ class Graph:
             yield node
             for body in reversed(node.bodies):
                 stack.append(iter(body.nodes))
+
+
+_NUMBERS = {
+    "value_int": DType.INT64,
+    "value_ints": DType.INT64,
+    "value_float": DType.FLOAT32,
+    "value_floats": DType.FLOAT32,
+}
+_tensors: weakref.WeakKeyDictionary[Node, Tensor] = weakref.WeakKeyDictionary()
+
+
+def _numbers(node: Node) -> Tensor | None:
+    """What a Constant node stands for whose attribute is a number or a list of them; one object for each node."""
+    found = _tensors.get(node)
+    if found is None and len(node.attributes) == 1:
+        name, value = node.attributes[0]
+        if name in _NUMBERS and isinstance(value, int | float | tuple):
+            found = _tensors[node] = ArrayTensor(np.asarray(value, dtype=numpy_dtype(_NUMBERS[name])))
+    return found
 
 
 _parameters: weakref.WeakValueDictionary[tuple[int, Type, bool], Parameter] = weakref.WeakValueDictionary()

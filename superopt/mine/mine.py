@@ -20,6 +20,7 @@ from superopt.generate.respell import respelled
 from superopt.generate.safety import trades_safety
 from superopt.ir.onnx import Model
 from superopt.mine.cut import ANCHORS, Grower
+from superopt.mine.inside import graphs
 from superopt.mine.lift import inputs_of, lifted
 from superopt.mine.lookup import Hit, Lookup
 from superopt.normalize import normalize
@@ -91,8 +92,8 @@ class Miner:
     def _hits(self, model: Model, origin: str) -> Iterator[Hit]:
         lookup = self._lookup = self._lookup or Lookup(self.registry)
         rewriter = Rewriter(self.registry, model.opset, Vocabulary(cuda=True), model.functions)
-        piece = piece_of(normalize(model).graph, rewriter.constants)
-        for cut in Grower(piece, rewriter, self.anchors).cuts():
+        pieces = (piece_of(graph, rewriter.constants) for graph in graphs(normalize(model).graph))
+        for cut in (cut for piece in pieces for cut in Grower(piece, rewriter, self.anchors).cuts()):
             if time.monotonic() > self.deadline:
                 return
             self.counts.cuts += 1

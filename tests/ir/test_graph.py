@@ -99,3 +99,21 @@ def test_long_chains_need_no_deep_stack() -> None:
 
 def test_all_nodes_come_outer_first() -> None:
     assert [n.op for n in parse_graph(TEXT).all_nodes()] == ["Add", "Leaky", "If", "Neg", "Relu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("value_float", 0.5, np.float32(0.5)),
+        ("value_floats", (1.5, -0.0), np.array([1.5, -0.0], np.float32)),
+        ("value_int", -3, np.int64(-3)),
+        ("value_ints", (2, 1 << 40), np.array([2, 1 << 40], np.int64)),
+    ],
+)
+def test_numbers_of_a_constant_node_are_its_tensor(name: str, value: object, wanted: np.ndarray) -> None:
+    node = make_node("Constant", (), {name: value}, (None,))  # pyright: ignore[reportArgumentType]
+    found = Value(node).constant
+    assert found is not None
+    assert found is Value(node).constant
+    assert found.numpy().dtype == wanted.dtype
+    assert found.numpy().tobytes() == wanted.tobytes()

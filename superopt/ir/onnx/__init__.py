@@ -5,8 +5,9 @@ understand goes back out exactly as it came in, sparse tensors and unknown opera
 """
 
 from superopt.ir.onnx.export import encode
+from superopt.ir.onnx.inline import inlined
 from superopt.ir.onnx.model import Model, load, parse
 from superopt.ir.onnx.save import stage
 from superopt.ir.onnx.stats import facts
 
-__all__ = ["Model", "encode", "facts", "load", "parse", "stage"]
+__all__ = ["Model", "encode", "facts", "inlined", "load", "parse", "stage"]
