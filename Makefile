@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer
 READY := .venv/.ready
 READY_DEV := .venv/.ready-dev
 
-.PHONY: help demo serve test conformance models rules mine bench bench-foundation clean
+.PHONY: help demo serve test conformance models rules mine exported bench bench-foundation clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,7 +23,8 @@ help:
 	@echo "make conformance       hold the passes to the onnx package's own test models"
 	@echo "make models            fetch the real models of benchmarks/models.toml"
 	@echo "make rules             find the rules of rules/generated again (goes on where it was stopped)"
-	@echo "make mine EXPORTED=DIR recognize the parts of the models in DIR, and write rules/mined"
+	@echo "make mine              export small networks (needs torch), recognize their parts, write rules/mined"
+	@echo "                       (EXPORTED=DIR takes the models in DIR)"
 	@echo "make bench             superopt against onnxruntime, its peers and merging by hand"
 	@echo "                       (EXPORTED=DIR adds networks exported there)"
 	@echo "make bench-foundation  optimize the fetched models and print the table"
@@ -79,8 +80,19 @@ rules: $(READY)
 	$(GENERATE) --recipe taso --seconds 6 --candidates 16 $(foreach r,pointwise reduce linear conv fused,--known rules/generated/$(r).rules)
 	$(BIN)/superopt rules reduce rules/generated
 
-mine: $(READY)
-	$(BIN)/superopt generate-rules --from $(EXPORTED) --out rules/mined --workers $(WORKERS)
+# In a folder of its own first: what was stopped leaves the rules that ship as they are, and its proofs for the next time.
+mine: $(READY) $(if $(EXPORTED),,exported)
+	$(BIN)/superopt generate-rules --from $(or $(EXPORTED),exported) --out build/mined --workers $(WORKERS)
+	cp build/mined/mined.rules rules/mined/mined.rules
+
+# Small networks of many architectures, by torch's two exporters; those that are there already stay.
+exported: .export/.ready
+	.export/bin/python benchmarks/spellings.py exported
+
+.export/.ready:
+	$(PYTHON) -m venv .export
+	.export/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 onnx onnxscript transformers==5.22.2
+	@touch $@
 
 bench: models
 	@$(BIN)/python benchmarks/optimizer.py --save $(if $(EXPORTED),--models $(EXPORTED))

@@ -4,10 +4,10 @@
     python benchmarks/recognized.py MODEL … [--rules FILE] [--save]
 
 A block is counted by the node that tells it: the Softmax between the two products of an attention, the root of a
-normalization that is spelled out, the Erf, Tanh or Sigmoid that is multiplied by what it was made of, the turned pairs
-of a rotation. It is recognized where a proved rule writes an operator of its kind in its place: at once, after one
-other rewrite, or after as many steps as the search takes in one of the regions that it cuts, by what it predicts before
-anything is measured.
+normalization that is spelled out, the Erf, Tanh, Sigmoid or Exp that is multiplied by what it was made of, or divides
+it, the turned pairs of a rotation. It is recognized where a proved rule writes an operator of its kind in its place: at
+once, after one other rewrite, or after as many steps as the search takes in one of the regions that it cuts, by what it
+predicts before anything is measured.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -49,7 +49,9 @@ KINDS = {
     ),
     "rotary": frozenset(("RotaryEmbedding",)),
 }  # fmt: skip
-_BENDS = frozenset(("Tanh", "Sigmoid", "Clip", "HardSigmoid"))
+_BENDS = frozenset(("Tanh", "Sigmoid", "Clip", "HardSigmoid", "Exp"))
+_PRODUCTS = frozenset(("MatMul", "Einsum"))
+_AXES = frozenset(("Reshape", "Unsqueeze", "Squeeze"))
 _THROUGH = frozenset(
     ("Transpose", "Reshape", "Cast", "Identity", "Squeeze", "Unsqueeze", "Where", "Dropout", "Add", "Div")
 )
@@ -61,9 +63,9 @@ ALPHA, CANDIDATES, SECONDS = 1.2, 400, 20.0
 def blocks(piece: Piece) -> Iterator[tuple[str, Node]]:
     """The telling node of each block that is spelled out."""
     for node in piece.nodes:
-        if node.op == "Softmax" and any(n.op == "MatMul" for n in _after(piece, node)):
+        if node.op == "Softmax" and any(n.op in _PRODUCTS for n in _after(piece, node)):
             yield "attention", node
-        elif node.op in ("Sqrt", "Pow") and _comes_from(node, ("ReduceMean", "ReduceSum")):
+        elif _is_root(piece, node) and _of_a_mean(node):
             yield "normalization", node
         elif node.op == "Erf" or (node.op in _BENDS and _bends_itself(piece, node)):
             yield "activation", node
@@ -90,7 +92,7 @@ def _after(piece: Piece, node: Node) -> set[Node]:
 def _bends_itself(piece: Piece, node: Node) -> bool:
     """Whether it is multiplied by what it was made of; a gate is made of something else, and no activation."""
     made_of, after = _sources(piece, node.inputs[0]), _after(piece, node)
-    factors = [v for user in after if user.op == "Mul" for v in user.operands]
+    factors = [v for user in after if user.op in ("Mul", "Div") for v in user.operands]
     return any(_sources(piece, v) == made_of for v in factors if v.node != node and v.node not in after)
 
 
@@ -109,16 +111,36 @@ def _sources(piece: Piece, value: Value | None) -> set[Value]:
     return found
 
 
-def _comes_from(node: Node, ops: Sequence[str]) -> bool:
-    before = node.inputs[0].node if node.inputs and node.inputs[0] is not None else None
+def _is_root(piece: Piece, node: Node) -> bool:
+    exponent = node.inputs[1] if node.op == "Pow" else None
+    return node.op == "Sqrt" or (exponent is not None and piece.constants.fill(exponent) in (0.5, -0.5))
+
+
+def _of_a_mean(root: Node) -> bool:
+    """Whether it is taken of a mean, or of the difference of two, to which a number was added."""
+    before = root.inputs[0].node if root.inputs[0] is not None else None
     if before is None or before.op != "Add":
         return False
-    return any(v is not None and v.node is not None and v.node.op in ops for v in before.inputs)
+    return any(_made_by(v, _AXES | {"Sub"}).op in ("ReduceMean", "ReduceSum") for v in before.operands if v.node)
+
+
+def _made_by(value: Value, through: Container[str]) -> Node:
+    """The node that a value comes from, others passed by their first operand."""
+    node = value.node
+    assert node is not None
+    while node.op in through and node.inputs[0] is not None and node.inputs[0].node is not None:
+        node = node.inputs[0].node
+    return node
 
 
 def _turns(node: Node) -> bool:
-    """A Concat of a negated half and another half: how a rotary embedding turns its pairs."""
-    return any(v is not None and v.node is not None and v.node.op == "Neg" for v in node.inputs)
+    """A Concat of a negated half and another half, or of a·cos − b·sin and a·sin + b·cos: how a rotary embedding turns
+    its pairs."""
+    parts = [_made_by(v, _AXES) for v in node.operands if v.node is not None]
+    if any(part.op == "Neg" for part in parts):
+        return True
+    products = all(v.node is not None and v.node.op == "Mul" for part in parts for v in part.operands)
+    return sorted(part.op for part in parts) == ["Add", "Sub"] and products
 
 
 def recognized(piece: Piece, rewriter: Rewriter, rules: Rules, telling: Rules) -> dict[str, set[Node]]:

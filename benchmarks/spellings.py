@@ -4,7 +4,8 @@
     python benchmarks/spellings.py DIR [--only REGEX] [--ways legacy17,dynamo18]
 
 Runs where torch, transformers and onnxscript are installed, which superopt does not need. Weights are random under a
-fixed seed; two layers of each network, narrow, no two sizes alike. A network that an exporter refuses is told and left.
+fixed seed; two layers of each network, narrow, no two sizes alike. handwritten.py has more. A network that an exporter
+refuses is told and left.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from pathlib import Path
 
 import torch
 import transformers
+from handwritten import HANDWRITTEN
 
 LENGTH, WIDTH, HEADS, INNER, VOCABULARY = 20, 48, 4, 72, 100
 WAYS = ("legacy14", "legacy17", "dynamo18", "dynamo23")
 ATTENTION = ("eager", "sdpa")
 
 Network = tuple[torch.nn.Module, tuple[torch.Tensor, ...]]
-NETWORKS: dict[str, Callable[[str], Network]] = {}
+NETWORKS: dict[str, Callable[[str], Network]] = {**HANDWRITTEN}
 
 
 class Named(torch.nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from superopt.errors import BadInput
@@ -22,39 +22,37 @@ class Application:
     def __init__(self, scene: Scene, registry: Registry) -> None:
         self.scene = scene
         self.worlds = [_names(world) for world in scene.worlds]
-        self._operators = [find(t.call, registry) for t in scene.templates]
-        self._arguments = [[self._filled(t, names) for names in self.worlds] for t in scene.templates]
+        self._registry = registry
+        for template in scene.templates:
+            for names in self.worlds:
+                self._refuse_unnamed(template, names)
 
-    def _filled(self, template: Template, names: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The attributes in one world; None where they make no sense there."""
-        try:
-            return {name: evaluate(value, names) for name, value in template.call.arguments}
-        except KeyError as name:
-            raise BadInput(f"scene {self.scene.name}: `{template.text}`: no world says what {name} is") from None
-        except ZeroDivisionError:
-            return None
+    def _refuse_unnamed(self, template: Template, names: Mapping[str, Any]) -> None:
+        if unknown := template.mentions - {name.strip("|") for name in names}:
+            told = f"no world says what {min(unknown)!r} is"
+            raise BadInput(f"scene {self.scene.name}: `{template.text}`: {told}")
 
     def results(self, template: int, operands: tuple[Shape, ...], world: int) -> tuple[Tensor, ...] | None:
         """Over inputs called s0, s1, …; None where the operator does not take such operands."""
-        spelled, arguments = self.scene.templates[template], self._arguments[template][world]
-        if arguments is None:
-            return None
-        given = iter(enumerate(operands))
-        tensors = [self._tensor(o, given, world) for o in spelled.call.operands]
+        spelled = self.scene.templates[template]
+        tensors = iter([sized(shape, f"s{k}") for k, shape in enumerate(operands)])
         try:
-            return self._operators[template].apply(tensors, arguments, spelled.outputs)
+            return self._call(spelled.call, tensors, world, spelled.outputs)
         except (Illegal, NotCovered, ZeroDivisionError, Unsupported):
             return None
 
-    def _tensor(self, operand: Operand, given: Any, world: int) -> Tensor | None:
+    def _call(self, call: Call, given: Iterator[Tensor], world: int, outputs: int = 1) -> tuple[Tensor, ...]:
+        """With the tensors given at its slots, in order."""
+        operands = [self._tensor(o, given, world) for o in call.operands]
+        arguments = {name: evaluate(value, self.worlds[world]) for name, value in call.arguments}
+        return find(call, self._registry).apply(operands, arguments, outputs)
+
+    def _tensor(self, operand: Operand, given: Iterator[Tensor], world: int) -> Tensor | None:
         if operand is None:
             return None
         if isinstance(operand, Number):
             return numbers(operand, self.worlds[world])
-        if isinstance(operand, Call):
-            raise BadInput(f"scene {self.scene.name}: operators are not nested in a recipe: `{operand}`")
-        k, shape = next(given)
-        return sized(shape, f"s{k}")
+        return self._call(operand, given, world)[0] if isinstance(operand, Call) else next(given)
 
 
 def shape_of(given: Given, names: Mapping[str, Any]) -> Shape:

@@ -75,11 +75,14 @@ def _bundled(rule: Rule, chosen: list[Kind], registry: Registry, *, single: bool
                 raise ValueError("groups are no number")
             return replace(call, arguments=(), bundle=names[kind])
         alike = next((k for k in chosen if k.op == kind.op), None)
+        if alike is None:
+            alike = next((k for k in chosen if _holds_all_of(operator, k, registry)), None)
         if alike is None or call.bundle is not None or kind in left_only:
             return call
         mine, theirs = dict(kind.attributes), dict(alike.attributes)
         differing = {n for n in mine.keys() | theirs.keys() if mine.get(n) != theirs.get(n)}
-        if not differing <= mine.keys() or not all(demand(alike, n, operator) for n in differing):
+        shared = {n for n in differing if _operator(alike, registry).parameter(n) is not None}
+        if not differing <= mine.keys() or not all(demand(alike, n, operator) for n in shared):
             return call
         return replace(call, arguments=tuple((n, mine[n]) for n in sorted(differing)), bundle=names[alike])
 
@@ -90,6 +93,20 @@ def _bundled(rule: Rule, chosen: list[Kind], registry: Registry, *, single: bool
     if single and not conditions:
         return None
     return replace(new, where=(*new.where, *conditions.values()))
+
+
+def _operator(kind: Kind, registry: Registry) -> Operator:
+    domain, name = kind.op
+    found = registry.find(name, domain)
+    assert found is not None
+    return found
+
+
+def _holds_all_of(operator: Operator, kind: Kind, registry: Registry) -> bool:
+    """Whether it has every attribute of the other, as FusedConv has those of Conv: their bundle may be its own."""
+    theirs = {p.name for p in _operator(kind, registry).parameters if p.kind == "attribute"}
+    mine = {p.name for p in operator.parameters if p.kind == "attribute"}
+    return bool(theirs) and theirs < mine
 
 
 def spelled(rule: Rule, registry: Registry) -> Iterator[tuple[str, Rule]]:

@@ -124,6 +124,8 @@ class _Scene:
         )
         self.stage = Stage(scene, registry, settings.seed)
         self.beyond = 0
+        self._room = scene.laws
+        """Laws that may still be found."""
 
     def enumerated(self, spread: Spread) -> list[Pair]:
         started = time.monotonic()
@@ -158,6 +160,7 @@ class _Scene:
                     pruner.reject(pair)
                     failed += offers.originals(pair)
                 elif pruner.accept(pair if len(ways) > 1 else ways[0][0], both=len(ways) > 1, known=not new):
+                    self._room -= bool(new)
                     yield from self._news(new)
             if failed:
                 pruner.offer(failed)
@@ -169,7 +172,7 @@ class _Scene:
 
     def _next(self, pruner: Pruner, offers: Offers) -> list[Pair]:
         """What to prove next: larger pairs are looked at when the smaller ones are decided, macros at the end."""
-        while not (chosen := pruner.next(TOGETHER, macros=not offers)) and offers and not self._is_enough():
+        while not (chosen := pruner.next(min(TOGETHER, self._room), macros=not offers)) and offers and not self._is_enough():
             pairs = offers.take()
             pruner.widen(offers.scene)
             pruner.offer(pairs)
@@ -177,7 +180,7 @@ class _Scene:
 
     def _is_enough(self) -> bool:
         settings, counts = self.settings, self.counts
-        over = time.monotonic() > settings.deadline or counts.asked >= settings.candidates
+        over = time.monotonic() > settings.deadline or counts.asked >= settings.candidates or self._room < 1
         return over or counts.pruned.offered >= settings.offered
 
     def _news(self, findings: Iterable[Finding]) -> Iterator[Finding]:

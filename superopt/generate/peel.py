@@ -229,7 +229,9 @@ class _Peeler:
         numbers = list(takewhile(lambda n: self.table.sizes[n] <= largest, islice(self.operands, most)))
         for t, template in enumerate(self.stage.scene.templates):
             op = template.call.op
-            if template.call.domain or op not in _FIRST_KNOWN or t in self.stage.scene.goals or template.outputs > 1:
+            if template.is_composite or template.outputs > 1 or t in self.stage.scene.goals:
+                continue
+            if template.call.domain or op not in _FIRST_KNOWN:
                 continue
             if template.slots == 1 and template.numbers:
                 first = isinstance(template.call.operands[0], Number)

@@ -14,8 +14,12 @@ ops = [
     "Split($, split=[n, n], axis=1) -> 2",
     "Mul($, 0.5)",
     "Conv($, %)",                                            % stands for weights, and what is computed of them
+    "Sub(%, Mul(%, %))",                                     several that count as one
+    "Add(#, #)",                                             # stands for what is known only when the model runs
 ]
 targets = ["Gelu($)"]                                       operators whose spellings are looked for
+laws = 2                                                    only so many are found, the smallest first
+distinct = true                                             no operator reads one value twice, as x + x does
 """
 
 from __future__ import annotations
@@ -59,6 +63,11 @@ class Scene:
     max_inputs: int
     targets: tuple[str, ...] = ()
     """Operators whose spellings are looked for, such as Gelu: rules lead to them. They are among the templates too."""
+    laws: int = 1 << 30
+    """So many that are new, the first in order, and the scene is over: of scenes that are about one law."""
+    distinct: bool = False
+    """No operator has the same operand twice: models hold no x + x, and laws about it are smaller than those that
+    matter."""
     whole: tuple[Given, ...] = ()
     """Whole numbers (`p: int`) that attributes mention: each world says how much they are; they are no inputs."""
 
@@ -79,7 +88,7 @@ class Recipe:
     source: str = field(default="", compare=False)
 
 
-ORDER = ("pointwise", "layout", "linear", "reduce", "conv", "fused", "taso")
+ORDER = ("pointwise", "layout", "linear", "reduce", "conv", "fused", "taso", "aimed")
 """Simple laws first: what they say need not be found again among richer operators."""
 
 
@@ -130,7 +139,9 @@ def _scene(
     kept = tuple(t for t in dict.fromkeys(templates) if not wanted or t.call.op in wanted)
     most = max_ops or int(read.get("max-ops", whole.get("max-ops", 3)))
     targets = tuple(t.text for t in goals if t in kept)
-    return Scene(name, given, weights, kept, worlds, most, int(read.get("max-inputs", 4)), targets, whole_numbers)
+    inputs, laws = int(read.get("max-inputs", 4)), int(read.get("laws", Scene.laws))
+    distinct = bool(read.get("distinct", False))
+    return Scene(name, given, weights, kept, worlds, most, inputs, targets, laws, distinct, whole_numbers)
 
 
 def _world(text: str, given: tuple[Given, ...], where: str) -> World:
@@ -158,12 +169,13 @@ def _templates(text: str, where: str, registry: Registry) -> Iterator[Template]:
     body, outputs = found.groups()
     for chosen in _choices(body):
         slots = itertools.count()
-        kinds = re.findall(r"[$%]", chosen)
-        call = parse_call(re.sub(r"[$%]", lambda _, slots=slots: f"s{next(slots)}", chosen), where)
+        kinds = re.findall(r"[$%#]", chosen)
+        call = parse_call(re.sub(r"[$%#]", lambda _, slots=slots: f"s{next(slots)}", chosen), where)
         operator = find(call, registry)
         two = [o for o in call.operands if o is not None] == ["s0", "s1"]
-        weights = frozenset(k for k, kind in enumerate(kinds) if kind == "%")
-        yield Template(call, int(outputs or 1), operator.commutative and two and not weights, weights)
+        weights, running = (frozenset(k for k, kind in enumerate(kinds) if kind == sign) for sign in "%#")
+        commutative = operator.commutative and two and not weights and len(running) != 1
+        yield Template(call, int(outputs or 1), commutative, weights, running)
 
 
 def _choices(text: str) -> Iterator[str]:

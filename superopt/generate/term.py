@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from superopt.rewrite.expression import names_in
+from superopt.rewrite.expression import Expression, names_in
 from superopt.rewrite.rule import Call, Number
 
 
@@ -24,10 +24,17 @@ class Template:
     commutative: bool = False
     weights: frozenset[int] = frozenset()
     """Slots for terms that read weights alone: a convolution's filters."""
+    running: frozenset[int] = frozenset()
+    """Slots for terms that read something else too."""
 
     @property
     def slots(self) -> int:
-        return sum(isinstance(o, str) for o in self.call.operands)
+        return _slots(self.call)
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether it is a small graph that counts as one operator: what is computed of weights may take many steps."""
+        return any(isinstance(o, Call) for o in self.call.operands)
 
     @property
     def text(self) -> str:
@@ -36,19 +43,36 @@ class Template:
 
     def filled(self, operands: tuple[str, ...]) -> Call:
         """The call with these values at its slots."""
-        given = iter(operands)
-        filled = tuple(next(given) if isinstance(o, str) else o for o in self.call.operands)
-        return Call(self.call.domain, self.call.op, filled, self.call.arguments, self.call.bundle)
+        return _filled(self.call, iter(operands))
 
     @property
     def mentions(self) -> set[str]:
         """Names of sizes and blocks in its attributes and numbers."""
-        expressions = [value for _, value in self.call.arguments] + [n.expression for n in self.numbers]
-        return {name.strip("|") for e in expressions for name in names_in(e)}
+        return {name.strip("|") for e in _expressions(self.call) for name in names_in(e)}
 
     @property
     def numbers(self) -> tuple[Number, ...]:
         return tuple(o for o in self.call.operands if isinstance(o, Number))
+
+
+def _slots(call: Call) -> int:
+    return sum(1 if isinstance(o, str) else _slots(o) if isinstance(o, Call) else 0 for o in call.operands)
+
+
+def _filled(call: Call, given: Iterator[str]) -> Call:
+    operands = tuple(
+        next(given) if isinstance(o, str) else _filled(o, given) if isinstance(o, Call) else o for o in call.operands
+    )
+    return Call(call.domain, call.op, operands, call.arguments, call.bundle)
+
+
+def _expressions(call: Call) -> Iterator[Expression]:
+    yield from (value for _, value in call.arguments)
+    for operand in call.operands:
+        if isinstance(operand, Number):
+            yield operand.expression
+        elif isinstance(operand, Call):
+            yield from _expressions(operand)
 
 
 class Node(NamedTuple):

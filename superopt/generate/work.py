@@ -121,8 +121,7 @@ def operands(table: Table, stage: Stage, work: Work) -> list[Array]:
     other order, or at a smaller size since they share operators) and those that read too many inputs."""
     if work.sharing is not None:
         columns = [work.sharing[0], work.sharing[1]]
-        keep = _inputs_fit(table, stage, columns) & _weights_fit(table, stage, work.template, columns)
-        return _within(columns, keep)
+        return _within(columns, _fit(table, stage, work.template, columns))
     flat = np.arange(work.start, work.stop)
     columns: list[Array] = []
     for group in reversed(work.groups):
@@ -131,7 +130,7 @@ def operands(table: Table, stage: Stage, work: Work) -> list[Array]:
         flat = flat // len(members)
     if not columns:
         return []
-    keep = _inputs_fit(table, stage, columns) & _weights_fit(table, stage, work.template, columns)
+    keep = _fit(table, stage, work.template, columns)
     for a, b in itertools.combinations(columns, 2):
         keep &= ~_share(table.operators[a], table.operators[b])
     if stage.scene.templates[work.template].commutative and work.groups[0] == work.groups[1]:
@@ -143,6 +142,14 @@ def _within(columns: list[Array], keep: Array) -> list[Array]:
     return [column[keep] for column in columns]
 
 
+def _fit(table: Table, stage: Stage, template: int, columns: list[Array]) -> Array:
+    keep = _inputs_fit(table, stage, columns) & _weights_fit(table, stage, template, columns)
+    if stage.scene.distinct:
+        for a, b in itertools.combinations(columns, 2):
+            keep &= a != b
+    return keep
+
+
 def _inputs_fit(table: Table, stage: Stage, columns: list[Array]) -> Array:
     read = table.inputs[columns[0]]
     for column in columns[1:]:
@@ -151,12 +158,14 @@ def _inputs_fit(table: Table, stage: Stage, columns: list[Array]) -> Array:
 
 
 def _weights_fit(table: Table, stage: Stage, template: int, columns: list[Array]) -> Array:
-    """Whether slots for weights have operands that read weights alone."""
+    """Whether slots for weights have operands that read weights alone, and slots for what runs have others."""
     scene = stage.scene
     data = np.uint64(sum(1 << k for k, g in enumerate(scene.given) if g.name not in scene.weights))
     keep = np.ones(len(columns[0]), bool)
     for slot in scene.templates[template].weights:
         keep &= (table.inputs[columns[slot]] & data) == 0
+    for slot in scene.templates[template].running:
+        keep &= (table.inputs[columns[slot]] & data) != 0
     return keep
 
 

@@ -24,6 +24,7 @@ Filling: TypeAlias = "str | Expression"
 """What stands in a place: an input by name, or an expression."""
 
 _PLACE = re.compile(r"([$%#@&~]\d?)")
+_CHOICE = re.compile(r"\{([^{}]*)\}")
 _RESHAPED = re.compile(r"= Reshape\(.*, shape=(\[.*\])\)$")
 MOST_NUMBERS = 12
 MOST_AXES = 4
@@ -66,7 +67,18 @@ class Target:
 def targets() -> tuple[Target, ...]:
     """Those of `targets.toml`, which lies beside."""
     table = tomllib.loads(Path(__file__).with_name("targets.toml").read_text(encoding="utf-8"))
-    return tuple(target(family["name"], text) for family in table["family"] for text in family["calls"])
+    calls = ((family["name"], text) for family in table["family"] for call in family["calls"] for text in spelled(call))
+    return tuple(target(name, text) for name, text in calls)
+
+
+def spelled(call: str) -> list[str]:
+    """The call with one of the alternatives in each pair of braces, `{a|b}`."""
+    found = _CHOICE.search(call)
+    if found is None:
+        return [call]
+    return [
+        text for part in found[1].split("|") for text in spelled(f"{call[: found.start()]}{part}{call[found.end() :]}")
+    ]
 
 
 def target(family: str, text: str) -> Target:

@@ -152,6 +152,11 @@ class Unifier:
         if [self.value(n) for n in kept] == real:
             rest = iter(kept)
             return [1 if n == 1 else next(rest) for n in targets]
+        if len(kept) > 1 and real[0] > self.value(kept[0]) and real[0] % self.value(kept[0]) == 0:
+            return self._ahead(targets, kept[0], self._run(kept[1:], [real[0] // self.value(kept[0]), *real[1:]]))
+        first = self._part(kept[0], real[0])
+        if first is not None:
+            return self._ahead(targets, 1, [first[0], *self._run([first[1], *kept[1:]], real[1:])])
         factors = self._factors(whole)
         if factors is not None and sorted(map(self.value, factors)) == sorted(real) and len(set(real)) == len(real):
             by_value = {self.value(f): f for f in factors}
@@ -162,6 +167,23 @@ class Unifier:
             product = product * n
         self.equal(whole, product)
         return made
+
+    def _ahead(self, targets: list[int], first: Index, sizes: list[Index]) -> list[Index]:
+        """Sizes of the targets that are not 1, the first of them times `first`."""
+        rest = iter([first * sizes[0], *sizes[1:]])
+        return [1 if n == 1 else next(rest) for n in targets]
+
+    def _part(self, size: Index, number: int) -> tuple[Index, Index] | None:
+        """A size that was made of several, as two factors, the first of which is the number: a batch out of its heads."""
+        factors = self._factors(self.resolved(size)) or []
+        for count in range(1, len(factors)):
+            for chosen in itertools.combinations(range(len(factors)), count):
+                parts: list[Index] = [1, 1]
+                for k, factor in enumerate(factors):
+                    parts[k not in chosen] = parts[k not in chosen] * factor
+                if self.value(parts[0]) == number:
+                    return parts[0], parts[1]
+        return None
 
     def _factors(self, whole: Index) -> list[Index] | None:
         terms = list(terms_of(whole).items())

@@ -15,6 +15,8 @@ from superopt.errors import CannotRun
 from superopt.search.deployments import Deployed
 from superopt.search.trial import Trial
 
+LEAST = 0.99
+"""As fast as the original, with 95 % confidence, a result must be that is not known to be faster."""
 WITH_OPTIONS = "with session options for both"
 
 
@@ -26,8 +28,13 @@ class Rivals:
 
     @property
     def lost(self) -> bool:
-        """Whether the original is faster, once both have their options; what is not known to be slower stays."""
-        return self.pair is not None and self.pair.verdict == "slower"
+        """Whether the original is faster, once both have their options, or may be by more than a hair. Where it did not
+        get its own (on a CPU), what is not known to be slower stays."""
+        if self.pair is None or self.pair.verdict == "faster":
+            return False
+        interval = self.pair.interval
+        in_doubt = interval is not None and interval.low < LEAST and self.theirs.base.target == "cuda"
+        return self.pair.verdict == "slower" or in_doubt
 
     @property
     def text(self) -> str:

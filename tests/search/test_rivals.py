@@ -57,6 +57,12 @@ def test_what_is_faster_with_options_stays():
     assert "1.40× as fast" in found.text
 
 
+@pytest.mark.parametrize(("speedup", "lost"), [(1.0, True), (1.045, False)])
+def test_on_a_gpu_what_may_be_slower_by_more_than_a_hair_is_lost(speedup: float, lost: bool):
+    found = against(FakeTrial("not faster", speedup), Deployed(GRAPH, BASE), Deployed(GRAPH, BASE))
+    assert found.lost == lost
+
+
 def test_where_no_option_helps_nothing_is_timed_again():
     trial = FakeTrial("slower", 0.5)
     assert not against(trial, Deployed(BASE, BASE), Deployed(BASE, BASE)).lost
