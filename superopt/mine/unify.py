@@ -196,6 +196,12 @@ class Unifier:
         if end - start == 1 and self.value(size) <= PACKED and not isinstance(size, int):
             self.equal(size, self.value(size))
 
+    def divided(self, size: Index, count: int) -> None:
+        """An axis that is cut into so many equal parts, or of which every so many-th is taken, is that many times one."""
+        value = self.value(size)
+        if count > 1 and value % count == 0 and value > count and not isinstance(self.resolved(size), int):
+            self.equal(size, count * self.fresh(value // count))
+
     def listed(self, numbers: Sequence[int], axes: Sequence[Index]) -> list[Index]:
         """Bounds of a Slice: equal numbers are one symbol, the size of the axis is that."""
         found: list[Index] = []
@@ -304,6 +310,8 @@ class Shapes:
             numbers = {name: [unifier.number(n) for n in found[name]] for name in ("starts", "ends")}
             for size, start, end in zip(axes, numbers["starts"], numbers["ends"], strict=False):
                 unifier.indexed(size, start, end)
+            for size, step in zip(axes, found.get("steps", ()), strict=False):
+                unifier.divided(size, step)
             for bound in ("starts", "ends"):
                 found[bound] = unifier.listed(numbers[bound], [unifier.resolved(size) for size in axes])
         elif node.op == "Split" and "split" in found:
@@ -313,6 +321,8 @@ class Shapes:
                 total = total + part
             unifier.equal(first[found.get("axis", 0)], total)
             found["split"] = parts
+        elif node.op == "Split":
+            unifier.divided(first[found.get("axis", 0)], len(node.types))
         return found
 
     def _expanded(self, shape: tuple[Index, ...], target: Sequence[int]) -> list[Index]:
