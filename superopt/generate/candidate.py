@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from superopt.generate.recipe import Scene
 from superopt.generate.term import Node, Pair, Term, leaves, operators, size, subterms
 from superopt.generate.worth import cost, is_detour
 from superopt.rewrite.expression import names_in
-from superopt.rewrite.rule import Block, Rule, Step
+from superopt.rewrite.rule import Block, Call, Operand, Rule, Step
 
 
 def directions(pair: Pair, scene: Scene) -> Iterator[Pair]:
@@ -78,9 +79,23 @@ def steps(
             else:
                 names[result] = "_"
             targets.append(names[result])
-        yield Step(tuple(targets), template.filled(tuple(names[o] for o in term.operands)))
+        call = template.filled(tuple(names[o] for o in term.operands))
+        yield from _unnested(call, tuple(targets), fresh)
 
     for term in terms:
         yield from visit(term)
         if isinstance(term, str):
             yield Step((wanted[term],), term)
+
+
+def _unnested(call: Call, targets: tuple[str, ...], fresh: Iterator[str]) -> Iterator[Step]:
+    """One step for each operator of a template."""
+    operands: list[Operand] = []
+    for operand in call.operands:
+        if isinstance(operand, Call):
+            name = next(fresh)
+            yield from _unnested(operand, (name,), fresh)
+            operands.append(name)
+        else:
+            operands.append(operand)
+    yield Step(targets, replace(call, operands=tuple(operands)))

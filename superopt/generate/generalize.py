@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from superopt.generate.attributes import bundled, lengths, spelled
 from superopt.generate.axes import Plan, broad_plans, broadcasts, plans, separate, windows, with_blocks
-from superopt.generate.sizes import real_numbers, split_sizes, symbolic_dims
+from superopt.generate.sizes import real_numbers, shared_numbers, split_sizes, symbolic_dims
 from superopt.generate.trial import DRAWS, SEED, survives
 from superopt.ops.registry import Registry
 from superopt.rewrite.editing import mentions, reads
@@ -112,7 +112,7 @@ class _Widener:
         return self._repeated(lengths, self._repeated(further, rule))
 
     def _numbers(self, rule: Rule) -> Rule:
-        return self._repeated(real_numbers, rule, most=2)
+        return self._repeated(real_numbers, self._repeated(shared_numbers, rule, most=2), most=2)
 
     def _sizes(self, rule: Rule) -> Rule:
         return self._repeated(symbolic_dims, rule)

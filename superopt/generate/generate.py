@@ -12,12 +12,13 @@ from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.candidate import directions, to_rule
 from superopt.generate.enumerate import Enumeration, Progress, Spread, alone
 from superopt.generate.generalize import can_be_used
+from superopt.generate.idle import is_idle
 from superopt.generate.known import Known
 from superopt.generate.ledger import Ledger
 from superopt.generate.offers import Offers
 from superopt.generate.proving import Pool, Settled, settle
 from superopt.generate.prune import Pruned, Pruner
-from superopt.generate.recipe import Recipe, Scene
+from superopt.generate.recipe import EVERY, Recipe, Scene
 from superopt.generate.reduce import is_found
 from superopt.generate.respell import respelled
 from superopt.generate.safety import trades_safety
@@ -124,6 +125,7 @@ class _Scene:
         )
         self.stage = Stage(scene, registry, settings.seed)
         self.beyond = 0
+        self._is_about_few = scene.laws < EVERY
         self._room = scene.laws
         """Laws that may still be found."""
 
@@ -156,7 +158,9 @@ class _Scene:
             failed: list[Pair] = []
             for pair, ways in self._settled(chosen, offers.scene, pruner):
                 new = [finding for _, finding in ways if finding is not None]
-                if not ways:
+                if self._is_about_few and new and all(is_idle(finding.rule) for finding in new):
+                    pruner.reject(pair)  # nothing follows from what is not shipped
+                elif not ways:
                     pruner.reject(pair)
                     failed += offers.originals(pair)
                 elif pruner.accept(pair if len(ways) > 1 else ways[0][0], both=len(ways) > 1, known=not new):
@@ -172,7 +176,11 @@ class _Scene:
 
     def _next(self, pruner: Pruner, offers: Offers) -> list[Pair]:
         """What to prove next: larger pairs are looked at when the smaller ones are decided, macros at the end."""
-        while not (chosen := pruner.next(min(TOGETHER, self._room), macros=not offers)) and offers and not self._is_enough():
+        while (
+            not (chosen := pruner.next(min(TOGETHER, self._room), macros=not offers))
+            and offers
+            and not self._is_enough()
+        ):
             pairs = offers.take()
             pruner.widen(offers.scene)
             pruner.offer(pairs)

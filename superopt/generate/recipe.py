@@ -44,6 +44,8 @@ FOLDER = Path(__file__).with_name("recipes")
 FEWEST_WORLDS = 4
 MOST = 64
 """The largest size in a world: small ones tell graphs apart as well."""
+EVERY = 1 << 30
+"""Laws of a scene, where it does not say how many."""
 _OUTPUTS = re.compile(r"(.*?)(?:\s*->\s*(\d+))?\Z", re.DOTALL)
 
 World = Mapping[str, "int | tuple[int, ...]"]
@@ -63,8 +65,9 @@ class Scene:
     max_inputs: int
     targets: tuple[str, ...] = ()
     """Operators whose spellings are looked for, such as Gelu: rules lead to them. They are among the templates too."""
-    laws: int = 1 << 30
-    """So many that are new, the first in order, and the scene is over: of scenes that are about one law."""
+    laws: int = EVERY
+    """So many that are new, the first in order, and the scene is over: of scenes that are about a few laws. Idle ones
+    do not count, and nothing follows from them."""
     distinct: bool = False
     """No operator has the same operand twice: models hold no x + x, and laws about it are smaller than those that
     matter."""
@@ -139,7 +142,7 @@ def _scene(
     kept = tuple(t for t in dict.fromkeys(templates) if not wanted or t.call.op in wanted)
     most = max_ops or int(read.get("max-ops", whole.get("max-ops", 3)))
     targets = tuple(t.text for t in goals if t in kept)
-    inputs, laws = int(read.get("max-inputs", 4)), int(read.get("laws", Scene.laws))
+    inputs, laws = int(read.get("max-inputs", 4)), int(read.get("laws", EVERY))
     distinct = bool(read.get("distinct", False))
     return Scene(name, given, weights, kept, worlds, most, inputs, targets, laws, distinct, whole_numbers)
 

@@ -48,6 +48,25 @@ def real_numbers(rule: Rule) -> Iterator[Rule]:
             yield from _with_variables(rule, chosen)
 
 
+def shared_numbers(rule: Rule) -> Iterator[Rule]:
+    """With a variable for a number that an attribute says, wherever else it stands: a normalization's epsilon is an
+    operand of a sum where it is spelled out."""
+    said = [_value(Number(value)) for call in rule.calls for _, value in call.arguments]
+    for value in dict.fromkeys(v for v in said if v is not None and v.denominator != 1):
+        name = fresh("e", used_names(rule))
+        left, right = (
+            map_calls(side, lambda c, v=value, n=name: _with_attributes(_renamed(c, {v: Name(n)}), v, n))
+            for side in (rule.left, rule.right)
+        )
+        if name in mentions(left) | _read(left):
+            yield replace(rule, given=(*rule.given, Given(name, "real")), left=left, right=right, proof=None)
+
+
+def _with_attributes(call: Call, number: Fraction, name: str) -> Call:
+    arguments = tuple((n, Name(name) if _value(Number(v)) == number else v) for n, v in call.arguments)
+    return replace(call, arguments=arguments)
+
+
 def _with_variables(rule: Rule, values: tuple[Fraction, ...]) -> Iterator[Rule]:
     used = used_names(rule)
     names = {v: fresh(letter, used) for v, letter in zip(values, "stuv", strict=False)}

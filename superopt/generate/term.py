@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple, TypeAlias
 
 from superopt.rewrite.expression import Expression, names_in
@@ -37,6 +38,11 @@ class Template:
         return any(isinstance(o, Call) for o in self.call.operands)
 
     @property
+    def at_run_time(self) -> list[str]:
+        """The names of its operators, without those that read weights alone wherever it stands."""
+        return [call.op for call, slots in _parts(self.call, count()) if not slots <= self.weights]
+
+    @property
     def text(self) -> str:
         """Unique among templates: equal texts mean equal operators."""
         return f"{self.call}" + (f" -> {self.outputs}" if self.outputs > 1 else "")
@@ -53,6 +59,20 @@ class Template:
     @property
     def numbers(self) -> tuple[Number, ...]:
         return tuple(o for o in self.call.operands if isinstance(o, Number))
+
+
+def _parts(call: Call, numbers: Iterator[int]) -> list[tuple[Call, set[int]]]:
+    """The call and those nested in it, each with the numbers of the slots under it."""
+    found: list[tuple[Call, set[int]]] = []
+    under: set[int] = set()
+    for operand in call.operands:
+        if isinstance(operand, str):
+            under.add(next(numbers))
+        elif isinstance(operand, Call):
+            inner = _parts(operand, numbers)
+            under |= inner[0][1]
+            found += inner
+    return [(call, under), *found]
 
 
 def _slots(call: Call) -> int:

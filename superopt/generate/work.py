@@ -15,6 +15,8 @@ from superopt.generate.table import NONE, Group, Table
 
 PORTION = 1 << 18
 """Combinations in one portion, at most."""
+MANY = 5
+"""Operands from which on a target is looked for of inputs alone: of everything else there would be too many."""
 
 
 class Work(NamedTuple):
@@ -35,6 +37,8 @@ def portions(table: Table, stage: Stage, level: int) -> Iterator[Work]:
     """All work whose graphs have exactly `level` operators."""
     overlapping = _overlapping(table, level)
     for t, template in enumerate(stage.scene.templates):
+        if _is_pointless(stage, t, level):
+            continue
         for groups in _combinations(table, stage, t, level):
             total = 1
             for group in groups:
@@ -47,6 +51,14 @@ def portions(table: Table, stage: Stage, level: int) -> Iterator[Work]:
                 if wanted.size and stage.apply(t, tuple(table.signatures[g[1]] for g in groups)) is not None:
                     for output in range(template.outputs):
                         yield Work(t, output, groups, 0, wanted.shape[1], wanted)
+
+
+def _is_pointless(stage: Stage, t: int, level: int) -> bool:
+    """Whether nothing is built upon it, and it is about weights alone; or it is a target of many operands that are not
+    all inputs."""
+    scene, template = stage.scene, stage.scene.templates[t]
+    about_weights = 0 < template.slots == len(template.weights) and level >= scene.max_ops
+    return about_weights or (t in scene.goals and template.slots >= MANY and level > 1)
 
 
 def chains(table: Table, stage: Stage, level: int) -> Iterator[Work]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import lru_cache
 
 from superopt.generate.recipe import Scene
-from superopt.generate.term import Node, Pair, Term, leaves, operators, show
+from superopt.generate.term import Node, Pair, Term, leaves, operators, show, subterms
 
 HEAVY = ("Conv", "MatMul", "Gemm", "Attention", "Einsum")
 """Parts of the names of operators that multiply matrices."""
 HEAVY_COST = 10
+VIEWS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"))
+"""Operators that move nothing: beside others a detour may have any number of them."""
 ASIDE, INSTEAD = 1, 2
 """How many light operators more a detour may have: beside the same heavy ones, and where the heavy ones are others."""
+NORMALIZING = 4
+"""Weights that one operator reads at least for it to fall apart: scale, shift, mean and variance."""
 
 
 def at_run_time(terms: Iterable[Term], scene: Scene) -> list[int]:
@@ -28,14 +32,28 @@ def cost(terms: Iterable[Term], scene: Scene) -> int:
 
 def is_detour(left: Iterable[Term], right: Iterable[Term], scene: Scene) -> bool:
     """Whether the right side multiplies as many matrices with little more around them, such as a bias that stands
-    beside its Conv: a neighbour may take that up. Where the products are by another operator only the clock knows."""
-    (before, light_before), (after, light_after) = _running(left, scene), _running(right, scene)
+    beside its Conv: a neighbour may take that up. Where the products are by another operator only the clock knows.
+
+    Or a normalization by weights falls apart into a scale and a shift, which neighbours take up as well."""
+    left, right = tuple(left), tuple(right)
+    if not set(left).isdisjoint(subterms(*right)):  # the same, and something done to it
+        return False
+    (before, light_before), (after, light_after) = (_running(side, scene, VIEWS) for side in (left, right))
+    if not before and not after:
+        return _reads_weights(left, scene) >= NORMALIZING and light_after - light_before <= ASIDE
     return 0 < len(after) <= len(before) and light_after - light_before <= (ASIDE if after == before else INSTEAD)
 
 
-def _running(terms: Iterable[Term], scene: Scene) -> tuple[list[str], int]:
+def _reads_weights(terms: Iterable[Term], scene: Scene) -> int:
+    """Weights among the operands of an operator that runs, at most."""
+    running = [operands for _, operands in operators(*terms) if any(n not in scene.weights for n in leaves(*operands))]
+    return max((sum(all(n in scene.weights for n in leaves(o)) for o in operands) for operands in running), default=0)
+
+
+def _running(terms: Iterable[Term], scene: Scene, free: Container[str] = frozenset()) -> tuple[list[str], int]:
     """The operators at run time that multiply matrices, and how many others there are."""
-    names = [scene.templates[t].call.op for t in at_run_time(terms, scene)]
+    every = [name for t in at_run_time(terms, scene) for name in scene.templates[t].at_run_time]
+    names = [name for name in every if name not in free]
     heavy = sorted(name for name in names if any(part in name for part in HEAVY))
     return heavy, len(names) - len(heavy)
 
