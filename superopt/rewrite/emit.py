@@ -22,6 +22,7 @@ from superopt.rewrite.bind import is_default
 from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import Constants
 from superopt.rewrite.expression import evaluate
+from superopt.rewrite.kernels import runs_on_cuda
 from superopt.rewrite.match import Match
 from superopt.rewrite.numerals import number_of, rounded, rounds_to
 from superopt.rewrite.program import find
@@ -44,13 +45,17 @@ class Vocabulary:
     """onnxruntime's own operators too, not only those that ONNX defines at the model's opset."""
     cuda: bool = False
     """Operators that only the CUDA provider runs."""
+    for_cuda: bool = False
+    """Nothing that it does not run."""
 
-    def refuse(self, operator: Operator, opset: int) -> None:
+    def refuse(self, operator: Operator, opset: int, dtype: DType, arguments: Mapping[str, Any]) -> None:
         standard = not operator.domain and attribute_names(operator.name, "", opset) is not None
         if not standard and not self.contrib:
             raise Conflict(f"{operator.kind} is no standard operator of opset {opset}, and only those are allowed")
         if operator.runs_on == "cuda" and not self.cuda:
             raise Conflict(f"{operator.kind} runs on CUDA only")
+        if self.for_cuda and not runs_on_cuda(operator.kind, dtype, arguments):
+            raise Conflict(f"{operator.kind} does not run on CUDA, or not with this type and these attributes")
 
 
 @dataclass(frozen=True)
@@ -173,7 +178,7 @@ class Emitter:
         own = self.reader.version(operator.name, operator.domain)
         if own is None:
             raise Conflict(f"{operator.kind} is not defined at opset {opset}")
-        self.vocabulary.refuse(own, opset)
+        self.vocabulary.refuse(own, opset, match.dtype, arguments)
         inputs, attributes = self._written(own, operator, operands, arguments, match.dtype)
         for k, value in enumerate(inputs):
             held = None if value is None else dtype_of(value)

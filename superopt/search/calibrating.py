@@ -118,7 +118,6 @@ class _Calibration:
     def _subjects(self, paths: Sequence[Path]) -> list[_Subject]:
         """What only CUDA runs is left out: where there is no GPU it cannot be checked, and is not looked at."""
         book = open_rulebook(self.options.rules)
-        vocabulary = Vocabulary(contrib=self.options.allow == "contrib")
         growth = None if self.options.growth < 0 else self.options.growth
         found: list[_Subject] = []
         for path in paths:
@@ -126,6 +125,8 @@ class _Calibration:
             model = load(path)
             tidied = normalize(model, growth_cap=growth)
             trial = Trial(model, self.options, self.tell, self.ending)
+            for_cuda = trial.deployment.target == "cuda"
+            vocabulary = Vocabulary(contrib=self.options.allow == "contrib", for_cuda=for_cuda)
             found.append(_Subject(path, trial, Workshop(model, tidied.graph, book, vocabulary), tidied.rewrites))
         return found
 

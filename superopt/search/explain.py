@@ -46,10 +46,16 @@ def explain(path: Path, asked: Sequence[str], options: Options, report: Report |
     base = raised(model, options.opset) if options.opset else model
     growth = None if options.growth < 0 else options.growth
     tidied = normalize(base, growth_cap=growth, forbid=set(report.left_out) if report is not None else ())
-    vocabulary = Vocabulary(contrib=options.allow == "contrib", cuda=_is_on_cuda(options, report))
+    vocabulary = Vocabulary(
+        contrib=options.allow == "contrib", cuda=_is_on_cuda(options, report), for_cuda=_is_for_cuda(options, report)
+    )
     explainer = _Explainer(base, tidied, open_rulebook(options.rules), vocabulary, report)
     tell("explaining", ", ".join(asked))
     return ExplainReport(explained=[found for name in asked for found in explainer.explain(name)])
+
+
+def _is_for_cuda(options: Options, report: Report | None) -> bool:
+    return (report.environment.target if report is not None else aim_of(options).target) == "cuda"
 
 
 def _is_on_cuda(options: Options, report: Report | None) -> bool:

@@ -13,7 +13,6 @@ queue short:
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ from superopt.rewrite.likeness import Likeness
 from superopt.rewrite.match import Match
 from superopt.rewrite.piece import Piece, new_nodes
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
+from superopt.search.themes import Theme, theme
 
 CLIMB = 3
 """Steps in a row that may fail to pay."""
@@ -48,10 +48,8 @@ class Candidate:
     climb: int = 0
 
     @cached_property
-    def makeup(self) -> frozenset[tuple[str, int]]:
-        """Its operators and how many there are of each: what candidates that cost about the same have in common,
-        whichever rules led there."""
-        return frozenset(Counter(f"{node.domain}::{node.op}" for node in self.piece.members).items())
+    def theme(self) -> Theme:
+        return theme(self.piece.members)
 
 
 @dataclass(frozen=True)
@@ -104,12 +102,12 @@ class _Search:
         return Explored((first, *self.kept), self.count + 1, exhausted)
 
     def _trim(self) -> None:
-        """The cheapest are kept, one for each make-up before a second: of variations on one theme the clock tells
+        """The cheapest are kept, one for each theme before a second: of variations on one theme the clock tells
         little, and one operator that is priced wrong would spoil all of them."""
         self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
-        themes: dict[frozenset[tuple[str, int]], Candidate] = {}
+        themes: dict[Theme, Candidate] = {}
         for candidate in self.kept:
-            themes.setdefault(candidate.makeup, candidate)
+            themes.setdefault(candidate.theme, candidate)
         firsts = set(map(id, themes.values()))
         others = (candidate for candidate in self.kept if id(candidate) not in firsts)
         self.kept = [*themes.values(), *others][: self.limits.keep]

@@ -149,7 +149,7 @@ class Judge:
         self.tell("timing regions", f"{before / after:.2f}× by {', '.join(dict.fromkeys(rules))}")
 
     def _promising(self, look: Look) -> list[Candidate]:
-        """The cheapest by prediction that were not timed yet, one for each make-up before a second."""
+        """The cheapest by prediction that were not timed yet, one for each theme before a second."""
         if not look.candidates:
             return []
         start, *others = look.candidates
@@ -157,10 +157,13 @@ class Judge:
         bound = float("inf") if look.curious else PROMISING * prices[start]
         near = [c for c in others if prices[c] <= bound and c not in look.times and self._kernels.runs(c)]
         near.sort(key=lambda c: prices[c])
-        first = {c.makeup: c for c in look.times}
-        chosen = [c for c in near if first.setdefault(c.makeup, c) is c]
+        first = {c.theme: c for c in look.times}
+        chosen = [c for c in near if first.setdefault(c.theme, c) is c]
         ordered = [*chosen, *(c for c in near if c not in chosen)]
-        return list(dict.fromkeys(c for candidate in ordered for c in self._with_core(candidate, look)))
+        found = {c.piece.results: c for c in look.times}
+        for candidate in (c for one in ordered for c in self._with_core(one, look)):
+            found.setdefault(candidate.piece.results, candidate)
+        return [c for c in found.values() if c not in look.times]
 
     def _with_core(self, candidate: Candidate, look: Look) -> list[Candidate]:
         """The candidate, and before it what is left of it without last steps that hardly pay."""

@@ -7,7 +7,7 @@ A region's time is not its time in the model; which variant is best, whole model
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model
@@ -88,10 +88,7 @@ class Repairer:
                 break
             self.tell("looking for the rewrite that changed the outputs", f"{len(trace)} regions")
             if trace and self.check(self.workshop.tidied).status != "different":
-                guilty = self._guilty_region(trace)
-                rules = ", ".join(dict.fromkeys(step.rule for step in guilty.steps))
-                self.notes.append(f"{rules} in region {guilty.kind} changed the outputs, left out: {report.reason}")
-                trace = tuple(record for record in trace if record.kind != guilty.kind)
+                trace = self._without_guilt(trace, report.reason)
             else:
                 self._forbid_guilty_pass(report.reason)
             graph, made, notes = self.workshop.build(trace)
@@ -103,33 +100,50 @@ class Repairer:
             (*variant.notes, *self.notes), tuple(sorted(self.forbidden)), bool(self.notes),
         )  # fmt: skip
 
-    def _guilty_region(self, trace: Sequence[Traced]) -> Traced:
-        """The first region after which the model differs, by halving."""
-        right, wrong = 0, len(trace)
-        while wrong - right > 1:
-            middle = (right + wrong) // 2
-            graph, _, _ = self.workshop.build(trace[:middle])
-            if self.check(graph).status == "different":
-                wrong = middle
-            else:
-                right = middle
-        return trace[wrong - 1]
+    def _without_guilt(self, trace: tuple[Traced, ...], reason: str) -> tuple[Traced, ...]:
+        """Of the first region after which the model differs, and of those like it, only the steps up to the first that
+        does it."""
+        regions = _first(len(trace), lambda count: self._differs(trace[:count]))
+        guilty = trace[regions - 1]
+        fresh = 1 + max(record.kind for record in trace)  # it is another region now, which nobody has timed
+
+        def shortened(count: int, regions: int) -> tuple[Traced, ...]:
+            return tuple(
+                replace(r, steps=r.steps[:count], kind=fresh) if r.kind == guilty.kind else r
+                for r in trace[:regions]
+                if count or r.kind != guilty.kind
+            )
+
+        steps = _first(len(guilty.steps), lambda count: self._differs(shortened(count, regions)))
+        rules = ", ".join(dict.fromkeys(step.rule for step in guilty.steps[steps - 1 :]))
+        self.notes.append(f"{rules} in region {guilty.kind} changed the outputs, left out: {reason}")
+        return shortened(steps - 1, len(trace))
+
+    def _differs(self, trace: Sequence[Traced]) -> bool:
+        graph, _, _ = self.workshop.build(trace)
+        return self.check(graph).status == "different"
 
     def _forbid_guilty_pass(self, reason: str) -> None:
         found = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden)
-        right, wrong = 0, len(found.rewrites)
-        while wrong - right > 1:
-            middle = (right + wrong) // 2
-            prefix = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden, limit=middle)
-            if self.check(prefix.graph).status == "different":
-                wrong = middle
-            else:
-                right = middle
         if not found.rewrites:
             return
-        guilty = found.rewrites[wrong - 1]
+
+        def differs(count: int) -> bool:
+            prefix = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden, limit=count)
+            return self.check(prefix.graph).status == "different"
+
+        guilty = found.rewrites[_first(len(found.rewrites), differs) - 1]
         self.forbidden.add((guilty.name, guilty.place))
         self.notes.append(f"{guilty.name} at {guilty.place} changed the outputs and was left out: {reason}")
         tidied = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden)
         self.passes = tidied.rewrites
         self.workshop = Workshop(self.model, tidied.graph, self.workshop.book, self.workshop.vocabulary)
+
+
+def _first(count: int, differs: Callable[[int], bool]) -> int:
+    """How many of so many it takes to differ, by halving: none does not, all do."""
+    right, wrong = 0, count
+    while wrong - right > 1:
+        middle = (right + wrong) // 2
+        right, wrong = (right, middle) if differs(middle) else (middle, wrong)
+    return wrong

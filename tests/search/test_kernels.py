@@ -29,7 +29,7 @@ def candidate(*uses: str) -> Any:
         kind, activation, dtype = [*use.split("/"), "", ""][:3]
         attributes = (("activation", activation), ("alpha", 0.5)) if activation else ()
         members.append(SimpleNamespace(kind=kind, attributes=attributes, types=(SimpleNamespace(dtype=dtype),)))
-    return Stub(piece=SimpleNamespace(members=members), makeup=uses, cost=1.0, steps=(), uses=uses)
+    return Stub(piece=SimpleNamespace(members=members, results=uses), theme=uses, cost=1.0, steps=(), uses=uses)
 
 
 @pytest.fixture

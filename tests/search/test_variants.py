@@ -48,23 +48,25 @@ class Passes:
 
 
 class Shop:
-    """Stand in for `Workshop`: a region's rewrite is a letter of the graph's name; leaving one out changes no other."""
+    """Stand in for `Workshop`: a step in a region is a letter of the graph's name; leaving one out changes no other."""
 
     def __init__(self, tidied: Graph) -> None:
         self.tidied = tidied
         self.book = self.vocabulary = None
 
     def build(self, trace: Sequence[Traced]) -> tuple[Graph, list[Traced], list[str]]:
-        name = self.tidied.name + "".join(record.members[0] for record in trace)
+        name = self.tidied.name + "".join(step.results[0] for record in trace for step in record.steps)
         return Graph((), (), (), (), (), name=name), list(trace), []
 
 
-def repaired(monkeypatch: pytest.MonkeyPatch, passes: Passes, regions: str = "") -> Variant:
+def repaired(monkeypatch: pytest.MonkeyPatch, passes: Passes, regions: Sequence[str] = "") -> Variant:
     monkeypatch.setattr(variants, "normalize", passes.normalize)
     monkeypatch.setattr(variants, "Workshop", lambda model, tidied, book, vocabulary: Shop(tidied))
     tidied = passes.normalize(MODEL)
+    kinds = list(dict.fromkeys(regions))
     trace = tuple(
-        Traced((letter,), (Step(f"rule-{letter}", (letter,), {}),), kind=k) for k, letter in enumerate(regions)
+        Traced((letters,), tuple(Step(f"rule-{s}", (s,), {}) for s in letters), kind=kinds.index(letters))
+        for letters in regions
     )
     shop = Shop(tidied.graph)
     graph, _, _ = shop.build(trace)
@@ -98,6 +100,25 @@ def test_guilty_rewrites_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch,
     assert found.graph.name == "ab" + "".join(n for n in "UVWXYZ" if n not in wrong)
     assert len(found.notes) == len(wrong)
     assert all("changed the outputs, left out: y is off" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("regions", "wrong", "left", "named"),
+    [
+        (["UVW", "XYZ"], "V", "UXYZ", ["rule-V, rule-W"]),
+        (["UVW", "XYZ"], "X", "UVW", ["rule-X, rule-Y, rule-Z"]),
+        (["UVW", "XYZ", "UVW"], "W", "UVXYZUV", ["rule-W"]),
+        (["UVW", "XYZ"], "WZ", "UVXY", ["rule-W", "rule-Z"]),
+        (["UVW", "XYZ"], "UV", "XYZ", ["rule-U, rule-V, rule-W"]),
+    ],
+)
+def test_of_a_guilty_region_the_steps_before_the_wrong_one_stay(
+    monkeypatch: pytest.MonkeyPatch, regions: list[str], wrong: str, left: str, named: list[str]
+) -> None:
+    found = repaired(monkeypatch, Passes("ab", wrong), regions)
+    assert found.check is not None
+    assert (found.graph.name, found.check.status) == (f"ab{left}", "equal")
+    assert [note.split(" in region")[0] for note in found.notes] == named
 
 
 def test_passes_and_rewrites_may_both_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
