@@ -6,6 +6,7 @@ queue short:
 - graphs that differ only in how their weights are computed are one graph: weights are computed before the model runs;
 - rewrites that pay and do not touch each other are made together, as one move: trying all subsets of them is pointless;
 - after a step that did not pay only rewrites of what it made are tried: all others were there before it;
+- of the many ways in which a rule takes some of a number of siblings only the first are tried;
 - sums and products in another order, which cost the same, are tried only where a weight is among their operands, and
   the same work with weights that are computed otherwise is not.
 """
@@ -13,6 +14,7 @@ queue short:
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +34,11 @@ TOGETHER = 64
 """Rewrites made as one move, at most."""
 ALIKE = 0.2
 """Part of the largest gain from which on a rewrite is made together with the one that gains most."""
+
+MANY_ROOTS = 3
+SIBLINGS = 4
+"""Matches at one node, at most, of a rule with so many roots: eight gates of a cell are four in seventy ways, which
+cost the same, and the first four leave the last four together."""
 
 Price = Callable[[Piece], float]
 
@@ -226,6 +233,12 @@ class _Search:
 
     def _moves(self, current: Candidate) -> Iterator[tuple[Match, Mapping[str, Value]]]:
         for node in current.piece.nodes:
+            many: Counter[str] = Counter()
             for match, made in self.rewriter.moves(self.rules, node, current.piece):
-                if not current.fresh or not current.fresh.isdisjoint(match.nodes):
-                    yield match, made
+                if current.fresh and current.fresh.isdisjoint(match.nodes):
+                    continue
+                if len(match.pattern.roots) >= MANY_ROOTS:
+                    many[match.pattern.rule.name] += 1
+                    if many[match.pattern.rule.name] > SIBLINGS:
+                        continue
+                yield match, made
