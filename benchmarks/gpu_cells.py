@@ -112,8 +112,8 @@ class Ledger:
         for earlier in resumed:
             if earlier.exists():
                 book = read(earlier)
-                cells |= {c.key: c.model_copy(update={"run": c.run + len(runs)}) for c in book.cells}
-                runs += book.runs
+                runs += [run for run in book.runs if run not in runs]
+                cells |= {c.key: c.model_copy(update={"run": runs.index(book.runs[c.run])}) for c in book.cells}
         return cls(path, [*runs, run], cells)
 
     def add(self, *cells: Cell) -> None:
