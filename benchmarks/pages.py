@@ -225,12 +225,12 @@ def plot(folder: Path = RESULTS) -> str | None:
 
 
 def headline(folder: Path = RESULTS) -> list[str]:
-    """Five lines at most: the GPU by type, the CPU."""
+    """Four lines at most: the GPU in all types and batch sizes, the CPU."""
     book = load_gpu(folder)
     cells = {cell.key: cell for cell in book.cells}
     rows: list[list[str]] = []
-    for dtype in dict.fromkeys(cell.dtype for cell in book.cells):
-        among = [place for place in gpu_table.places(cells) if place[1] == dtype]
+    among = gpu_table.places(cells)
+    if among:
         ratios = [
             [r.value for place in among if (r := of(place))]
             for of in (
@@ -240,7 +240,8 @@ def headline(folder: Path = RESULTS) -> list[str]:
                 lambda place: best_peer(cells, place),
             )
         ]
-        rows.append([f"{_device(book)}, {dtype}", str(len(among)), *map(_mean, ratios)])
+        types = ", ".join(dict.fromkeys(place[1] for place in among))
+        rows.append([f"{_device(book)} ({types})", str(len(among)), *map(_mean, ratios)])
     results = load_cpu(folder)
     if results:
         environment = next(r.environment for r in results if r.environment)

@@ -68,10 +68,10 @@ def test_without_results_there_is_nothing_to_say(tmp_path: Path) -> None:
     assert pages.plot(tmp_path) is None
 
 
-def test_the_headline_is_five_lines_at_most(measured: Path) -> None:
+def test_the_headline_is_four_lines_at_most(measured: Path) -> None:
     found = pages.headline(measured)
     assert len(found) == 4
-    assert found[2] == "| GPU 1, fp32 | 2 | 2.00 | 2.00 | 0.50 | - |"
+    assert found[2] == "| GPU 1 (fp32) | 2 | 2.00 | 2.00 | 0.50 | - |"
 
 
 def test_only_the_table_of_the_readme_changes(measured: Path) -> None:
