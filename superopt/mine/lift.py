@@ -26,6 +26,9 @@ from superopt.rewrite.sizes import dtype_of
 BROADCASTING = frozenset(["Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Where"])
 """Operators for which a leading axis of size 1 of a weight says nothing."""
 
+TAKING = frozenset(["Gather", "Squeeze"])
+"""Operators that take an axis away."""
+
 
 @dataclass(frozen=True)
 class Lifted:
@@ -57,12 +60,13 @@ class Lifted:
 
 def lifted(cut: Cut, rewriter: Rewriter) -> Iterator[Lifted]:
     """With variables for numbers, then with the numbers written out; nothing where sizes are not understood. A batch of
-    one is any batch where the operators allow it."""
-    followed = _followed(cut, rewriter, batch=True) or _followed(cut, rewriter, batch=False)
-    if followed is None:
-        return
+    one is any batch where the operators allow it; where one of them takes something out of an axis, perhaps the batch,
+    it is also what it is."""
+    ways = [_followed(cut, rewriter, batch=True)]
+    if ways[0] is None or any(node.op in TAKING for node in cut.nodes):
+        ways.append(_followed(cut, rewriter, batch=False))
     texts: set[str] = set()
-    for variables in (True, False):
+    for followed, variables in itertools.product(filter(None, ways), (True, False)):
         made = _written(cut, rewriter, followed, variables)
         if made is not None and made.text not in texts:
             texts.add(made.text)

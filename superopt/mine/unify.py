@@ -116,7 +116,19 @@ class Unifier:
         if common is not None:  # sizes are positive
             self.equal(common, 0)
             return
-        raise CannotUnify(f"{difference} = 0 has no plain solution")
+        pairs = self._pairs(difference)
+        if not pairs:
+            raise CannotUnify(f"{difference} = 0 has no plain solution")
+        for one, other in pairs:
+            self.equal(one, other)
+
+    def _pairs(self, difference: Poly) -> list[tuple[Index, Index]]:
+        """Of two equal products, the factors that are equal in the model: batch · heads of queries and of keys."""
+        if sorted(difference.terms.values()) != [-1, 1]:
+            return []
+        sides = [sorted(self._factors(Poly({m: 1})) or (), key=self.value) for m in difference.terms]
+        values = [list(map(self.value, side)) for side in sides]
+        return list(zip(*sides, strict=True)) if values[0] == values[1] else []
 
     def reshape(self, shape: Sequence[Index], target: Sequence[int]) -> list[Index]:
         """The target of a Reshape as expressions: runs of axes that hold as many elements belong together."""
@@ -174,7 +186,7 @@ class Unifier:
         return [1 if n == 1 else next(rest) for n in targets]
 
     def _part(self, size: Index, number: int) -> tuple[Index, Index] | None:
-        """A size that was made of several, as two factors, the first of which is the number: a batch out of its heads."""
+        """A size that was made of several, as two factors, the first of which is the number: batch of batch · heads."""
         factors = self._factors(self.resolved(size)) or []
         for count in range(1, len(factors)):
             for chosen in itertools.combinations(range(len(factors)), count):
@@ -197,7 +209,7 @@ class Unifier:
             self.equal(size, self.value(size))
 
     def divided(self, size: Index, count: int) -> None:
-        """An axis that is cut into so many equal parts, or of which every so many-th is taken, is that many times one."""
+        """An axis that is cut into so many equal parts, or of which one in so many is taken, is that many times one."""
         value = self.value(size)
         if count > 1 and value % count == 0 and value > count and not isinstance(self.resolved(size), int):
             self.equal(size, count * self.fresh(value // count))

@@ -104,13 +104,15 @@ def _levels(nodes: Sequence[Node], is_open: Callable[[Node], bool]) -> list[list
 
 
 def _segments(nodes: list[Node]) -> list[list[Node]]:
-    """Runs that end where as few values as possible are alive."""
-    members = set(nodes)
+    """Runs that end where as few values as possible are alive. What lives longer than a region, such as the mask that
+    every layer reads, leaves any of them and tells none from another."""
+    first = {node: k for k, node in enumerate(nodes)}
     last: dict[Value, int] = {}
     for k, node in enumerate(nodes):
         for value in node.operands:
-            if isinstance(value.producer, Node) and value.producer in members:
+            if isinstance(value.producer, Node) and value.producer in first:
                 last[value] = k
+    last = {v: k for v, k in last.items() if k - first[v.producer] <= CAP}  # pyright: ignore[reportArgumentType]
     ends: dict[int, int] = {}
     for k in last.values():
         ends[k] = ends.get(k, 0) + 1

@@ -193,6 +193,70 @@ GUARDED = BY_HEAD.replace("o = MatMul(p, v)", "n = IsNaN(p)\n  w = Where(n, z, p
     "float c", "float z = {0}, float c"
 )
 
+POSITIONS_FIRST = """
+g (float[5,2,12] q, float[7,2,12] k, float[7,2,12] v) => (float[5,2,12] y)
+<int64[3] qs = {5,6,4}, int64[3] ks = {7,6,4}, int64[3] ys = {5,2,12}, float c = {0.37}>
+{
+  q0 = Mul(q, c)
+  q1 = Reshape(q0, qs)
+  q2 = Transpose<perm = [1,0,2]>(q1)
+  k1 = Reshape(k, ks)
+  k2 = Transpose<perm = [1,2,0]>(k1)
+  v1 = Reshape(v, ks)
+  v2 = Transpose<perm = [1,0,2]>(v1)
+  s = MatMul(q2, k2)
+  p = Softmax<axis = 2>(s)
+  o = MatMul(p, v2)
+  o1 = Transpose<perm = [1,0,2]>(o)
+  y = Reshape(o1, ys)
+}"""
+
+EINSUM = """
+g (float[2,5,12] q, float[2,7,12] k, float[2,7,12] v) => (float[2,5,12] y)
+<int64[4] qs = {2,5,3,4}, int64[4] ks = {2,7,3,4}, int64[3] ys = {2,5,12}, float c = {0.37}>
+{
+  q1 = Reshape(q, qs)
+  k1 = Reshape(k, ks)
+  v1 = Reshape(v, ks)
+  s = Einsum<equation = "bqhd,bkhd->bhqk">(q1, k1)
+  t = Mul(s, c)
+  p = Softmax<axis = 3>(t)
+  o = Einsum<equation = "bhqk,bkhd->bqhd">(p, v1)
+  y = Reshape(o, ys)
+}"""
+
+ONE_HEAD_OF_KEYS = """
+g (float[2,3,5,4] q, float[2,7,4] k, float[2,7,4] v) => (float[2,3,5,4] y)
+<int64[1] one = {1}, float c = {0.37}>
+{
+  k1 = Unsqueeze(k, one)
+  k2 = Transpose<perm = [0,1,3,2]>(k1)
+  v1 = Unsqueeze(v, one)
+  s = MatMul(q, k2)
+  t = Mul(s, c)
+  p = Softmax<axis = 3>(t)
+  y = MatMul(p, v1)
+}"""
+
+ROTARY_OF_PAIRS = """
+g (float[2,3,5,8] x) => (float[2,3,5,8] y)
+<float[5,4] c, float[5,4] s, int64[1] zero = {0}, int64[1] one = {1}, int64[1] all = {9223372036854775807},
+ int64[1] last = {3}, int64[1] two = {2}, int64[1] behind = {4}, int64[4] ys = {2,3,5,8}>
+{
+  a = Slice(x, zero, all, last, two)
+  b = Slice(x, one, all, last, two)
+  ac = Mul(a, c)
+  bs = Mul(b, s)
+  l = Sub(ac, bs)
+  as = Mul(a, s)
+  bc = Mul(b, c)
+  r = Add(as, bc)
+  l1 = Unsqueeze(l, behind)
+  r1 = Unsqueeze(r, behind)
+  o = Concat<axis = 4>(l1, r1)
+  y = Reshape(o, ys)
+}"""
+
 
 @cache
 def _lookup() -> Lookup:
