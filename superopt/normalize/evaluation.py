@@ -1,4 +1,5 @@
-"""Values of constant nodes, computed by onnxruntime: one session for all of them, halved only where it fails."""
+"""Values of constant nodes, computed by onnxruntime: one session for all of them, halved only where it fails. What it
+has no kernel for is computed here, if it only moves elements."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from superopt.ir.onnx.model import Model
 from superopt.ir.onnx.small import runnable
 from superopt.ir.tensor import Array, ArrayTensor, Tensor
 from superopt.ir.types import TensorType
+from superopt.normalize.moving import moved
 from superopt.runtime.evaluate import evaluate
 
 PATIENCE = 100
@@ -46,7 +48,9 @@ def compute(
             found = [_checked(a, t) for a, t in zip(evaluate(small.data, small.feeds), outputs.values(), strict=True)]
         except SuperoptError:
             failures += 1
-            if len(batch) == 1 or failures > PATIENCE:
+            if len(batch) == 1 and (own := _moved(batch[0], tensors)) is not None:
+                tensors.update(own)
+            elif len(batch) == 1 or failures > PATIENCE:
                 failed.update(job.node for job in batch)
             else:
                 half = len(batch) // 2
@@ -54,6 +58,18 @@ def compute(
         else:
             tensors.update(zip(outputs, found, strict=True))
     return {v: t for v, t in tensors.items() if v in wanted}, failed
+
+
+def _moved(job: Job, tensors: Mapping[Value, Tensor]) -> dict[Value, Tensor] | None:
+    """What a node gives that onnxruntime does not run, where that takes no arithmetic."""
+    if len(job.types) != 1:
+        return None
+    ((value, expected),) = job.types.items()
+    array = moved(job.node, [None if v is None else tensors[v].numpy() for v in job.node.inputs])
+    try:
+        return None if array is None else {value: _checked(array, expected)}
+    except CannotRun:
+        return None
 
 
 def _computable(batch: list[Job], tensors: Mapping[Value, Tensor]) -> list[Job]:

@@ -73,6 +73,31 @@ def test_small_floats_are_what_the_runtime_computes(code: int) -> None:
     assert outcome.ops == ["Add"]
 
 
+@pytest.mark.parametrize(
+    ("moving", "expected"),
+    [
+        ("Where(m, h, k)", [0.5, 64.0, 2.0]),
+        ("Expand(Where(m, h, k), s)", [[0.5, 64.0, 2.0]] * 2),
+        ("Tile(h, r)", [0.5, 3.0, 2.0] * 2),
+    ],
+)
+def test_moving_bfloat16_takes_no_kernel(moving: str, expected: list) -> None:
+    """onnxruntime's CPU provider cannot run them in this type; the result is read in float32."""
+    parts = moving.replace("Where(m, h, k), s", "w, s")
+    nodes = ("w = Where(m, h, k) " if parts != moving else "") + f"v = {parts}"
+    shape = ",".join(map(str, np.shape(expected)))
+    outcome = done(
+        model(
+            f"g (float[{shape}] x) => (float[{shape}] y) <float[3] a = {{0.5, 3, 2}}, float[1] b = {{64}}, "
+            f"bool[3] m = {{1, 0, 1}}, int64[2] s = {{2, 3}}, int64[1] r = {{2}}> "
+            f"{{ h = Cast<to=16>(a) k = Cast<to=16>(b) {nodes} d = Cast<to=1>(v) y = Add(x, d) }}"
+        )
+    )
+    assert outcome.ops == ["Add"]
+    (constant,) = outcome.proto.graph.initializer
+    assert numpy_helper.to_array(constant).tolist() == expected
+
+
 def test_nan_is_a_value_like_any_other() -> None:
     outcome = held(model("g (float[2] x) => (float[2] y) <float[2] c = {-1,4}> { a = Sqrt(c) y = Add(x, a) }"))
     assert outcome.ops == ["Add"]
