@@ -13,9 +13,11 @@ import pytest
 from onnx import helper, numpy_helper
 
 from superopt.cost.predict import Predictor
+from superopt.ir.graph import Graph
 from superopt.ir.onnx import encode, parse
 from superopt.normalize import normalize
 from superopt.options import Options
+from superopt.report import CheckReport
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter
@@ -25,7 +27,7 @@ from superopt.search.hunted import Budget
 from superopt.search.learning import spearman
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.parallel import Task, explore_all
-from superopt.search.variants import ALL, TIDIED, variants
+from superopt.search.variants import ALL, TIDIED, Repairer, Variant, variants
 from superopt.search.workshop import Workshop
 from tests.search.clocks import Counting
 from tests.search.written import written_book
@@ -104,6 +106,28 @@ def test_what_is_slower_by_the_clock_is_not_hoped_for() -> None:
     """Here the clock takes the longer, the fewer nodes there are."""
     _, found, _ = hunted(lora(2), beside=1.0, sign=-1)
     assert not found.gains
+
+
+@pytest.mark.parametrize("products", [7, 5, 3])
+def test_what_stays_of_a_refused_region_is_replayed_word_for_word(products: int) -> None:
+    """Three low-rank branches are merged one after the other; the check refuses graphs with too few products."""
+    shop, found, _ = hunted(lora(3))
+    graph, made, _ = shop.build(found.trace)
+
+    def check(graph: Graph) -> CheckReport:
+        differs = sum(node.op == "MatMul" for node in graph.nodes) < products
+        return CheckReport(status="different" if differs else "equal", reason="", runs=1, inputs=[], outputs=[])
+
+    repairer = Repairer(shop.model, shop, None, check, lambda *_: None)
+    mended = repairer.repaired(Variant(ALL, graph, (), tuple(made)))
+    assert mended.check is not None
+    assert mended.check.status == "equal"
+    assert sum(node.op == "MatMul" for node in mended.graph.nodes) == products
+    again, made, notes = shop.build(mended.trace, strict=True)
+    assert not notes
+    assert encode(shop.model, again).SerializeToString() == encode(shop.model, mended.graph).SerializeToString()
+    assert mended.is_repaired == (products > 3)
+    assert found.saving(mended.trace) == (0.0 if products > 3 else found.saving(found.trace))
 
 
 def test_rewrites_tell_their_rule_proof_and_cost() -> None:
