@@ -51,7 +51,7 @@ def real_numbers(rule: Rule) -> Iterator[Rule]:
 def shared_numbers(rule: Rule) -> Iterator[Rule]:
     """With a variable for a number that an attribute says, wherever else it stands: a normalization's epsilon is an
     operand of a sum where it is spelled out."""
-    said = [_value(Number(value)) for call in rule.calls for _, value in call.arguments]
+    said = [_value(Number(v)) for call in rule.calls for _, value in call.arguments for v in _items(value)]
     for value in dict.fromkeys(v for v in said if v is not None and v.denominator != 1):
         name = fresh("e", used_names(rule))
         left, right = (
@@ -63,8 +63,16 @@ def shared_numbers(rule: Rule) -> Iterator[Rule]:
 
 
 def _with_attributes(call: Call, number: Fraction, name: str) -> Call:
-    arguments = tuple((n, Name(name) if _value(Number(v)) == number else v) for n, v in call.arguments)
-    return replace(call, arguments=arguments)
+    def changed(value: Expression) -> Expression:
+        if isinstance(value, Listing):
+            return Listing(tuple(map(changed, value.items)))
+        return Name(name) if _value(Number(value)) == number else value
+
+    return replace(call, arguments=tuple((n, changed(v)) for n, v in call.arguments))
+
+
+def _items(value: Expression) -> tuple[Expression, ...]:
+    return value.items if isinstance(value, Listing) else (value,)
 
 
 def _with_variables(rule: Rule, values: tuple[Fraction, ...]) -> Iterator[Rule]:
