@@ -36,9 +36,9 @@ def is_detour(left: Iterable[Term], right: Iterable[Term], scene: Scene) -> bool
 
     Or a normalization by weights falls apart into a scale and a shift, which neighbours take up as well."""
     left, right = tuple(left), tuple(right)
-    if not set(left).isdisjoint(subterms(*right)):  # the same, and something done to it
-        return False
     (before, light_before), (after, light_after) = (_running(side, scene, VIEWS) for side in (left, right))
+    if (before, light_before) == (after, light_after) and not set(left).isdisjoint(subterms(*right)):
+        return False  # the same, looked at in another way
     if not before and not after:
         return _reads_weights(left, scene) >= NORMALIZING and light_after - light_before <= ASIDE
     return 0 < len(after) <= len(before) and light_after - light_before <= (ASIDE if after == before else INSTEAD)
