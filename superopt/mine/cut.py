@@ -10,6 +10,7 @@ import hashlib
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 
 from superopt.ir.graph import Node, Value
 from superopt.rewrite.piece import Piece
@@ -147,8 +148,12 @@ class Grower:
         return False
 
     def _is_readable(self, node: Node) -> bool:
+        """Whether it has a formula, and reads no number that is none, such as the −∞ of a mask, which formulas lack."""
         if node not in self._readable:
-            self._readable[node] = isinstance(self.rewriter.reader.read(node), Reading)
+            fills = [self.piece.constants.fill(v) for v in node.operands if self.piece.constants.is_weight(v)]
+            self._readable[node] = isinstance(self.rewriter.reader.read(node), Reading) and all(
+                fill is None or isfinite(fill) for fill in fills
+            )
         return self._readable[node]
 
     def _signature(self, value: Value, depth: int) -> str:
