@@ -13,10 +13,7 @@ from dataclasses import replace
 from superopt.cost.race import NO_TIME_LEFT
 from superopt.rewrite.rewriter import Taken
 from superopt.search.explore import Candidate
-from superopt.search.judge import ALIKE, WORTH, Judge, Look, again
-
-GUESSED = 0.85
-"""Predicted cost, over the region's own, from which on a candidate is used that nobody has timed."""
+from superopt.search.judge import ALIKE, GUESSED, WORTH, Judge, Look, again
 
 
 class Foreteller(Judge):

@@ -33,6 +33,8 @@ HOPEFUL = 0.995
 region is too small to tell, the whole model may."""
 ALIKE = 1.015
 """Measured times that are no different; among those the fewest steps win."""
+GUESSED = 0.85
+"""Predicted cost, over the region's own, from which on a candidate is used that nobody has timed."""
 TRIMMED = 1.005
 """Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
 
@@ -53,6 +55,8 @@ class Look:
     part: float = 0.0
     """Of the graph's time, by prediction."""
     candidates: Sequence[Candidate] = ()
+    late: bool = False
+    """Whether there was no time for the clock."""
     curious: bool = False
     """Whether the clock is asked whatever is predicted."""
     guessed: set[Candidate] = field(default_factory=set[Candidate])
@@ -84,6 +88,7 @@ class Judge:
         left = 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring
         if not promising:
             return False
+        look.late = left <= 0 and not self.ending.is_asked()
         if left <= 0:
             self.found.exhausted = False
             return False
@@ -99,6 +104,7 @@ class Judge:
                 self.found.measured += 1
                 self.scales.learner.observe(self.scales.graph(candidate.piece, look.region), candidate.cost, taken)
             look.times[candidate] = taken
+        look.late = reasons.get(0) == NO_TIME_LEFT
         failed = [candidates[i] for i, reason in reasons.items() if reason != NO_TIME_LEFT]
         self._kernels.learn((c for c, taken in zip(candidates, times, strict=True) if taken is not None), failed)
         return bool(failed) and candidates[0] not in failed
@@ -107,6 +113,8 @@ class Judge:
         """The steps to the fastest graph, if it is worth it or may be; among equals, the fewest steps."""
         own = look.times.get(look.candidates[0]) if look.candidates else None
         timed = {c: t for c, t in look.times.items() if t is not None and c.steps}
+        if own is None and look.late and not self.ending.is_asked():
+            return self._guessed(look)
         if own is None or not timed:
             return ()
         sure = min(timed.values()) <= WORTH * own
@@ -124,6 +132,22 @@ class Judge:
             return ()
         self._grown += growth
         self._keep(look, chosen, (own, taken), sure)
+        return chosen.steps
+
+    def _guessed(self, look: Look) -> tuple[Taken, ...]:
+        """The steps to the graph that is predicted to be much faster, where no time was left to ask the clock; in hope:
+        whole models will be timed with and without it."""
+        start, *others = look.candidates
+        prices = {c: self._price(c.piece, look.region) for c in (start, *others) if self._kernels.runs(c)}
+        worth = [c for c in others if c in prices and prices[c] <= GUESSED * prices[start]]
+        if not worth:
+            return ()
+        chosen = min(worth, key=lambda c: (prices[c], len(c.steps)))
+        growth = self._growth(look, chosen)
+        if growth is None:
+            return ()
+        self._grown += growth
+        self._keep(look, chosen, (prices[start], prices[chosen]), False, timed=False, confirmed=False)
         return chosen.steps
 
     def _keep(

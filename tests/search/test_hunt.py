@@ -24,6 +24,7 @@ from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of
 from superopt.search.ending import Ending
 from superopt.search.hunted import Budget
+from superopt.search.judge import GUESSED
 from superopt.search.learning import spearman
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.parallel import Task, explore_all
@@ -100,6 +101,16 @@ def test_what_a_region_cannot_tell_is_found_in_hope(beside: float, sure: bool) -
     assert all(gain.sure is sure for gain in found.gains)
     assert all(gain.measured[1] < gain.measured[0] for gain in found.gains)
     assert [v.name for v in variants(shop, (), found)][:2] == [TIDIED, ALL]
+
+
+def test_where_no_time_is_left_to_measure_what_is_predicted_much_faster_is_used_in_hope() -> None:
+    shop, found, clock = hunted(lora(2), measure=0.0)
+    assert clock.asked == 0
+    assert found.gains
+    assert all(not gain.sure and not gain.timed and not gain.confirmed for gain in found.gains)
+    assert all(gain.predicted[1] <= GUESSED * gain.predicted[0] for gain in found.gains)
+    _, rewrites, _ = shop.build(found.trace)
+    assert all(r.measured_us_after is None for r in shop.rewrites(rewrites, found))
 
 
 def test_what_is_slower_by_the_clock_is_not_hoped_for() -> None:
@@ -244,12 +255,14 @@ def test_frozen_costs_give_the_same_bytes(tmp_path) -> None:
     """What the clock said once is in the file. What there was no time for is added by a later run; once nothing is
     missing, every run decides the same, region by region."""
     source = tmp_path / "in.onnx"
-    source.write_bytes(lora(4).SerializeToString())
+    source.write_bytes(lora(2).SerializeToString())
     costs = tmp_path / "costs.db"
     outcomes, kept = [], []
-    for k in range(8):
+    for k in range(12):
         where = Destination(tmp_path / str(k), "out.onnx", "out.onnx.data", False)
-        options = Options.of(target="cpu", threads=1, budget=2.0, costs=costs, accept="not-slower", partial=False)
+        options = Options.of(
+            target="cpu", threads=1, budget=4.0, costs=costs, candidates=40, accept="not-slower", partial=False
+        )
         outcomes.append(optimize_model(source, where, options, lambda *_: None, lambda *_: None))
         kept.append(_entries(costs))
         if kept[-2:] == [kept[-1]] * 2:
