@@ -124,7 +124,7 @@ REFUSED = {
     "Type Error": "an operator of onnxruntime's own that is not for these elements",
     "1 or more dimensions": "FastGelu of a tensor without axes",
     "epsilon_ >= 0": "SkipLayerNormalization with an epsilon below 0",
-    "may be too large for stride": "ConvTranspose with an output padding that its dilation allows and its stride does not",
+    "may be too large for stride": "ConvTranspose with an output padding that only its dilation allows",
 }
 """What onnxruntime may say to a rewritten model: it has no kernel. A search finds that out when it times the model."""
 
