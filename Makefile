@@ -57,9 +57,11 @@ serve: $(READY)
 test: $(READY_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/basedpyright
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n $(WORKERS)
+	@echo "$(BIN)/basedpyright, beside the tests; what it says comes last"
+	@$(BIN)/basedpyright >.venv/types.log 2>&1 & types=$$!; \
+	echo "$(BIN)/python -m pytest -n $(WORKERS)"; $(BIN)/python -m pytest -n $(WORKERS); tests=$$?; \
+	wait $$types; status=$$?; cat .venv/types.log; [ $$tests -eq 0 ] && [ $$status -eq 0 ]
 
 conformance: $(READY)
 	@$(BIN)/python benchmarks/conformance.py --workers $(WORKERS)

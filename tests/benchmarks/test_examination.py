@@ -178,7 +178,7 @@ def test_everything_is_timed_against_what_superopt_returned(
 
 
 @pytest.mark.ort
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_optimize_and_audit_run_as_commands(subject: Subject, tmp_path: Path) -> None:
     place = stages.Workplace(tmp_path / "place", "cpu", budget=0.5, timing=0.5)
     outcome = stages.optimize(subject, place)

@@ -31,6 +31,7 @@ from superopt.search.parallel import Task, explore_all
 from superopt.search.variants import ALL, TIDIED, Repairer, Variant, variants
 from superopt.search.workshop import Workshop
 from tests.search.clocks import Counting
+from tests.search.counted import GIVEN, counting_world
 from tests.search.written import written_book
 
 pytestmark = pytest.mark.ort
@@ -251,24 +252,30 @@ def test_rank_correlation() -> None:
     assert spearman([1, 1, 1], [1, 2, 3]) is None
 
 
-def test_frozen_costs_give_the_same_bytes(tmp_path) -> None:
-    """What the clock said once is in the file. What there was no time for is added by a later run; once nothing is
-    missing, every run decides the same, region by region."""
+def test_frozen_costs_give_the_same_bytes(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the clock said once is in the file, and this one says something else every time. What was not asked before
+    is added by a later run; once nothing is missing, every run decides the same, region by region."""
+    world, random = counting_world(monkeypatch), np.random.default_rng(0)
+
+    def moody(subjects, *given, **more):
+        times = world.time_regions(subjects, *given, **more)
+        return [None if t is None else t * random.uniform(0.7, 1.4) for t in times]
+
+    monkeypatch.setattr("superopt.cost.timer.time_regions", moody)
     source = tmp_path / "in.onnx"
-    source.write_bytes(lora(2).SerializeToString())
+    source.write_bytes(lora(4).SerializeToString())
     costs = tmp_path / "costs.db"
     outcomes, kept = [], []
     for k in range(12):
         where = Destination(tmp_path / str(k), "out.onnx", "out.onnx.data", False)
-        options = Options.of(
-            target="cpu", threads=1, budget=4.0, costs=costs, candidates=40, accept="not-slower", partial=False
-        )
+        options = Options.of(target="cpu", costs=costs, **GIVEN, accept="not-slower", partial=False)
         outcomes.append(optimize_model(source, where, options, lambda *_: None, lambda *_: None))
         kept.append(_entries(costs))
         if kept[-2:] == [kept[-1]] * 2:
             break
     first, second = outcomes[-2:]
     assert kept[-1] == kept[-2]
+    assert first.report.trace
     assert first.written.path.read_bytes() == second.written.path.read_bytes()
     assert first.report.trace == second.report.trace
     assert first.report.deployment.options == second.report.deployment.options

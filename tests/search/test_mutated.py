@@ -43,11 +43,11 @@ pytestmark = [pytest.mark.ort, pytest.mark.smt]
 
 
 def over_barriers() -> onnx.ModelProto:
-    """Images that lie behind operators that superopt does not know."""
+    """Images of which one goes on to an operator that superopt does not know."""
     nodes = [
-        helper.make_node("Softsign", ["x1"], ["s1"]),
         helper.make_node("Conv", ["x0", "k"], ["y0"], **WINDOW),
-        helper.make_node("Conv", ["s1", "k"], ["y1"], **WINDOW),
+        helper.make_node("Conv", ["x1", "k"], ["s1"], **WINDOW),
+        helper.make_node("Softsign", ["s1"], ["y1"]),
     ]
     weights = {"k": np.random.default_rng(0).standard_normal((CHANNELS, CHANNELS, 3, 3))}
     ports = [{f"{v}{k}": [1, CHANNELS, *LEVELS[k]] for k in range(2)} for v in "xy"]
