@@ -166,7 +166,7 @@ def test_sizes_of_symbols_follow_from_the_inputs() -> None:
 
 @pytest.mark.unit
 @pytest.mark.slow
-@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("fixed", [pytest.param(False, marks=pytest.mark.thorough), True])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_symbols_hold_for_every_operator_of_onnx(fixed: bool) -> None:
     """onnx's own test cases, with every dim of every input called `s`; with short lists of integers fixed, or not."""

@@ -170,6 +170,7 @@ def rampage(folder: Path, kills: int, seed: int, **more: Any) -> None:
     assert len(taken) >= kills // 4, "too few jobs for the kills to mean much"
 
 
+@pytest.mark.thorough
 def test_a_few_kills(tmp_path: Path) -> None:
     rampage(tmp_path, kills=6, seed=1)
 

@@ -314,6 +314,7 @@ def test_nobody_stumbles(shop: Shop, page: Page, width: int, dark: bool) -> None
     assert paper == ("rgb(20, 24, 28)" if dark else "rgb(255, 255, 255)")
 
 
+@pytest.mark.thorough
 def test_three_thousand_nodes_stay_light(shop: Shop, page: Page) -> None:
     """Only what is in sight is in the document; from afar a graph is a handful of shapes."""
     shop.hire()
