@@ -26,6 +26,7 @@ from superopt.search.hunting import Ground, Hunting
 from superopt.search.optimize import Destination, Outcome, optimize_model
 from superopt.search.trace import Traced
 from superopt.search.variants import Variant
+from tests.search.counted import counting_world
 
 pytestmark = pytest.mark.ort
 
@@ -165,6 +166,8 @@ def test_a_changed_model_keeps_everything_but_the_nodes_that_went(
 
 
 def test_the_same_seed_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
+    """Where the clock says the same."""
+    counting_world(monkeypatch)
     monkeypatch.setattr(trial.Trial, "race", lambda self, model, *_: timed("faster", 1.2))
     first, second = (optimized(source, folder).written.path.read_bytes() for folder in ("one", "two"))
     assert first == second
