@@ -1,21 +1,24 @@
 """Values of constant nodes, computed by onnxruntime: one session for all of them, halved only where it fails. What it
-has no kernel for is computed here, if it only moves elements."""
+has no kernel for in bfloat16 it computes in float32, if it only moves elements: that is exact."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from superopt.errors import CannotRun, SuperoptError
 from superopt.ir.graph import Node, Value
 from superopt.ir.onnx.model import Model
 from superopt.ir.onnx.small import runnable
-from superopt.ir.tensor import Array, ArrayTensor, Tensor
-from superopt.ir.types import TensorType
-from superopt.normalize.moving import moved
+from superopt.ir.tensor import Array, ArrayTensor, Tensor, numpy_dtype
+from superopt.ir.types import DType, TensorType
 from superopt.runtime.evaluate import evaluate
 
+MOVERS = frozenset(["Expand", "Tile", "Where"])
+"""Operators that only move elements, and that the CPU provider has no kernel for in bfloat16."""
 PATIENCE = 100
 """Sessions that may fail before the rest is left alone."""
 
@@ -48,7 +51,7 @@ def compute(
             found = [_checked(a, t) for a, t in zip(evaluate(small.data, small.feeds), outputs.values(), strict=True)]
         except SuperoptError:
             failures += 1
-            if len(batch) == 1 and (own := _moved(batch[0], tensors)) is not None:
+            if len(batch) == 1 and (own := _moved(model, batch[0], tensors)) is not None:
                 tensors.update(own)
             elif len(batch) == 1 or failures > PATIENCE:
                 failed.update(job.node for job in batch)
@@ -60,16 +63,22 @@ def compute(
     return {v: t for v, t in tensors.items() if v in wanted}, failed
 
 
-def _moved(job: Job, tensors: Mapping[Value, Tensor]) -> dict[Value, Tensor] | None:
-    """What a node gives that onnxruntime does not run, where that takes no arithmetic."""
-    if len(job.types) != 1:
+def _moved(model: Model, job: Job, tensors: Mapping[Value, Tensor]) -> dict[Value, Tensor] | None:
+    """What a node gives that only moves elements, by way of float32, which holds every bfloat16."""
+    if job.node.op not in MOVERS or job.node.domain or any(t.dtype is not DType.BFLOAT16 for t in job.types.values()):
         return None
-    ((value, expected),) = job.types.items()
-    array = moved(job.node, [None if v is None else tensors[v].numpy() for v in job.node.inputs])
+    wide = {v: _widened(tensors[v]) for v in job.node.inputs if v is not None}
+    outputs = {v: replace(t, dtype=DType.FLOAT32) for v, t in job.types.items()}
+    small = runnable(model, [(job.node, job.present)], wide, outputs)
     try:
-        return None if array is None else {value: _checked(array, expected)}
-    except CannotRun:
+        found = [a.astype(numpy_dtype(DType.BFLOAT16)) for a in evaluate(small.data, small.feeds)]
+        return {v: _checked(a, t) for a, (v, t) in zip(found, job.types.items(), strict=True)}
+    except SuperoptError:
         return None
+
+
+def _widened(tensor: Tensor) -> Tensor:
+    return ArrayTensor(tensor.numpy().astype(np.float32)) if tensor.dtype is DType.BFLOAT16 else tensor
 
 
 def _computable(batch: list[Job], tensors: Mapping[Value, Tensor]) -> list[Job]:
