@@ -108,7 +108,9 @@ def search(model: Model, graph: Graph, book: Rulebook, target: Target, candidate
     """What the rules make of a tidied model."""
     prices: Coefficients = start_of(target, DEVICES[target]) if DEVICES[target] else priors(target)
     predictor = Predictor({}, prices)
-    rewriter = Rewriter(book.registry, model.opset, Vocabulary(cuda=target == "cuda", for_cuda=target == "cuda"), model.functions)
+    rewriter = Rewriter(
+        book.registry, model.opset, Vocabulary(cuda=target == "cuda", for_cuda=target == "cuda"), model.functions
+    )
     scales = Scales(model, {}, Learner(predictor), RegionTimer(Deployment("cpu", threads=1)))
     growth = max(LEAST_GROWTH, int(GROWTH_SHARE * total_bytes(model)))
     budget = Budget(math.inf, math.inf, candidates, Options().alpha, growth)
