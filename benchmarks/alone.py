@@ -1,15 +1,16 @@
-"""The rules that a machine found, alone, against all rules: the same search with the same steps under the same prices.
+"""The rules that a machine found, alone, against what people wrote and against all: one search under fixed prices.
 
     python benchmarks/alone.py [--models DIR]… [--every DIR]… [--only REGEX] [--target cpu|cuda]… [--save]
 
-Regions are not timed here: fixed prices stand for the clock, so that the two columns differ by their rules alone and
-come out the same wherever this is run. Prices of `cuda` are those learned on an H200, prices of `cpu` the predictor's
+Regions are not timed here: fixed prices stand for the clock, so that the columns differ by their rules alone and come
+out the same wherever this is run. Prices of `cuda` are those learned on an H200, prices of `cpu` the predictor's
 own. A search looks at so many graphs of a region, however long that takes. Mutants, which need a clock, are not made.
 
-Printed for each model: predicted ms as tidied, with all rules and with the machine's alone; the latter over the former
-(above 1, people's rules gain something); and people's rules in the better graph. Then the machine's rules in those
-graphs that do not follow, in so many steps, from all that people have written down: shipped, formerly shipped, or
-gathered from the literature.
+Printed for each model: predicted ms as tidied, with all that people wrote (shipped, or shipped before the machine found
+it), with what the machine found alone, and with all that ships; the machine's over each of the others (above 1,
+people's rules gain something); and people's rules in the graph with all. Then the machine's rules in its own graphs
+that do not follow, in so many steps, from all that people have written down: shipped, formerly shipped, or gathered
+from the literature.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,12 +66,22 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 WRITTEN = HERE.parent / "tests" / "generate"
 """What people wrote before the generator found it, and laws from the literature."""
+FORMER = ("handwritten.rules", "replaced.rules")
 DEVICES: dict[Target, str] = {"cpu": "", "cuda": "NVIDIA H200"}
 STEPS = 3
 WORTH = 0.999
 """Predicted cost, over the region's own, from which on a graph is used."""
 WORSE = 1.01
-COLUMNS = ("model", "tidied ms", "all ms", "alone ms", "alone/all", "people's rules in the result with all")
+COLUMNS = (
+    "model",
+    "tidied ms",
+    "people's ms",
+    "machine's ms",
+    "all ms",
+    "machine's/people's",
+    "machine's/all",
+    "people's rules in the result with all",
+)
 
 
 class Priced(Judge):
@@ -128,16 +139,35 @@ class Compared:
     name: str
     full: Searched
     alone: Searched
+    by_hand: Searched
 
     @property
-    def ratio(self) -> float:
+    def to_people(self) -> float:
+        return self.alone.after / self.by_hand.after if self.by_hand.after else 1.0
+
+    @property
+    def to_all(self) -> float:
         return self.alone.after / self.full.after if self.full.after else 1.0
 
 
-def by_machine(book: Rulebook) -> Rulebook:
-    """The rules that no person wrote."""
-    found = [rule for rule in rules_of(book) if not is_by_hand(rule)]
-    return Rulebook(book.registry, Rules(found, book.registry), book.digests, book.proofs, book.unusable, book.notes)
+@dataclass(frozen=True)
+class Books:
+    """All that ships, what a machine found of it, and what people wrote, shipped or formerly shipped."""
+
+    full: Rulebook
+    alone: Rulebook
+    by_hand: Rulebook
+
+
+def books() -> Books:
+    full, former = open_rulebook(), open_rulebook([WRITTEN / name for name in FORMER])
+    alone = [rule for rule in rules_of(full) if not is_by_hand(rule)]
+    by_hand = [rule for rule in rules_of(former) if is_by_hand(rule)]
+    return Books(full, only(full, alone), only(former, by_hand))
+
+
+def only(book: Rulebook, rules: Sequence[Rule]) -> Rulebook:
+    return Rulebook(book.registry, Rules(rules, book.registry), book.digests, book.proofs, book.unusable, book.notes)
 
 
 def rules_of(book: Rulebook) -> list[Rule]:
@@ -145,15 +175,15 @@ def rules_of(book: Rulebook) -> list[Rule]:
 
 
 def is_by_hand(rule: Rule) -> bool:
-    return rule.origin.startswith("hand")
+    return not rule.origin.startswith(("generated ", "mined "))
 
 
-def new_laws(used: Iterable[str], book: Rulebook) -> list[Rule]:
+def new_laws(used: Iterable[str], of: Books) -> list[Rule]:
     """Of the machine's rules, those that do not follow from what people have written down."""
-    former = load_rules([WRITTEN / "handwritten.rules", WRITTEN / "literature.rules"])
-    known = Known(book.registry, [*(rule for rule in rules_of(book) if is_by_hand(rule)), *former])
-    wanted = [book.rules.patterns[name].rule for name in sorted(used)]
-    return [rule for rule in wanted if not is_by_hand(rule) and derivation(rule, known, STEPS) is None]
+    literature = load_rules([WRITTEN / "literature.rules"])
+    known = Known(of.full.registry, [*rules_of(of.by_hand), *literature])
+    wanted = [of.alone.rules.patterns[name].rule for name in sorted(used)]
+    return [rule for rule in wanted if derivation(rule, known, STEPS) is None]
 
 
 def chosen(models: Sequence[Path], every: Sequence[Path], folder: Path, pattern: str) -> Iterator[Subject]:
@@ -169,19 +199,30 @@ def chosen(models: Sequence[Path], every: Sequence[Path], folder: Path, pattern:
 def row(compared: Compared, book: Rulebook) -> tuple[str, ...]:
     hand = Counter({n: k for n, k in compared.full.used.items() if is_by_hand(book.rules.patterns[n].rule)})
     told = ", ".join(f"{name} {count}" for name, count in hand.most_common())
-    seconds = (compared.full.before, compared.full.after, compared.alone.after)
-    return (compared.name, *(f"{1e3 * s:.3f}" for s in seconds), f"{compared.ratio:.4f}", told or "-")
+    seconds = (compared.full.before, compared.by_hand.after, compared.alone.after, compared.full.after)
+    ratios = (f"{compared.to_people:.4f}", f"{compared.to_all:.4f}")
+    return (compared.name, *(f"{1e3 * s:.3f}" for s in seconds), *ratios, told or "-")
 
 
 def summary(found: Sequence[Compared]) -> str:
-    worse = [f"{c.name} {c.ratio:.3f}" for c in found if c.ratio > WORSE]
-    better = [f"{c.name} {c.ratio:.3f}" for c in found if c.ratio < 1 / WORSE]
-    mean = math.exp(sum(math.log(c.ratio) for c in found) / len(found))
     return "\n".join(
         (
-            f"{len(found)} models, alone over all: geometric mean {mean:.4f}",
-            f"worse alone by more than 1 %: {', '.join(worse) or 'none'}",
-            f"better alone by more than 1 %: {', '.join(better) or 'none'}",
+            f"{len(found)} models",
+            _standing("what people wrote", {c.name: c.to_people for c in found}),
+            _standing("all that ships", {c.name: c.to_all for c in found}),
+        )
+    )
+
+
+def _standing(against: str, ratios: Mapping[str, float]) -> str:
+    worse = [f"{name} {ratio:.3f}" for name, ratio in ratios.items() if ratio > WORSE]
+    better = [f"{name} {ratio:.3f}" for name, ratio in ratios.items() if ratio < 1 / WORSE]
+    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+    return "\n".join(
+        (
+            f"the machine's alone over {against}: geometric mean {mean:.4f}",
+            f"  worse by more than 1 %: {', '.join(worse) or 'none'}",
+            f"  better by more than 1 %: {', '.join(better) or 'none'}",
         )
     )
 
@@ -193,11 +234,11 @@ def told(rules: Sequence[Rule], uses: Counter[str], models: Counter[str]) -> str
     return f"{heading}\n{aligned(rows)}" if rows else heading
 
 
-def compare(subject: Subject, books: tuple[Rulebook, Rulebook], target: Target, candidates: int) -> Compared:
+def compare(subject: Subject, of: Books, target: Target, candidates: int) -> Compared:
     model = sized(subject)
     tidied = normalize(model).graph
-    full, alone = (search(model, tidied, book, target, candidates) for book in books)
-    return Compared(subject.name, full, alone)
+    found = (search(model, tidied, book, target, candidates) for book in (of.full, of.alone, of.by_hand))
+    return Compared(subject.name, *found)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -209,9 +250,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--candidates", type=int, default=Options().candidates, metavar="N", help="graphs of a region")
     parser.add_argument("--save", action="store_true", help="write results/rules-alone.txt")
     given = parser.parse_args(arguments)
-    book = open_rulebook()
-    books = (book, by_machine(book))
-    parts = [f"superopt {__version__}: {len(book.rules)} rules in use, {len(books[1].rules)} of them found by machine"]
+    of = books()
+    counts = f"{len(of.full.rules)} rules in use, {len(of.alone.rules)} of them found by machine"
+    parts = [f"superopt {__version__}: {counts}; people wrote {len(of.by_hand.rules)}, shipped or formerly shipped"]
     uses, models = Counter[str](), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         wanted = list(chosen(given.models, given.every, Path(folder), given.only))
@@ -220,17 +261,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows: list[tuple[str, ...]] = [COLUMNS]
             for subject in wanted:
                 try:
-                    found.append(compare(subject, books, target, given.candidates))
+                    found.append(compare(subject, of, target, given.candidates))
                 except SuperoptError as error:
                     print(f"{subject.name}: {error}", file=sys.stderr)
                     continue
-                rows.append(row(found[-1], book))
+                rows.append(row(found[-1], of.full))
                 print("  ".join(rows[-1]), file=sys.stderr, flush=True)
                 uses += found[-1].alone.used
                 models.update(found[-1].alone.used.keys())
             if found:
                 parts.append(f"{target}\n{aligned(rows)}\n{summary(found)}")
-    parts.append(told(new_laws(uses, book), uses, models))
+    parts.append(told(new_laws(uses, of), uses, models))
     text = "\n\n".join(parts) + "\n"
     print(text, end="")
     if given.save:

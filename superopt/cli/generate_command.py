@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from rich.table import Table
 import specs
 from superopt.cli.live import Live
 from superopt.engine.job import Stage
-from superopt.errors import BadOption
 from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.enumerate import Progress, Spread
 from superopt.generate.generate import Counts, Notices, Settings, generate
@@ -39,7 +37,9 @@ def run_generate(arguments: argparse.Namespace, console: Console) -> int:
     registry = specs.load(*arguments.specs)
     names: list[str] = arguments.recipe or shipped()
     ops = [o for o in arguments.ops.split(",") if o]
-    recipes = [_only(load_recipe(n, registry, max_ops=arguments.max_ops, ops=ops), arguments.scene) for n in names]
+    recipes = [load_recipe(n, registry, max_ops=arguments.max_ops, ops=ops) for n in names]
+    if arguments.scene:
+        recipes = [recipe.only(arguments.scene) for recipe in recipes]
     if arguments.list:
         _list(recipes, console)
         return 0
@@ -83,15 +83,6 @@ def _proved(paths: list[Path], registry: Registry) -> list[Rule]:
     """The rules that the user has; one that is not proved counts for nothing."""
     found = load_rules(rule_files(paths)) if paths else []
     return [rule for rule in found if state(rule, registry) == "proved"]
-
-
-def _only(recipe: Recipe, scenes: list[str]) -> Recipe:
-    if not scenes:
-        return recipe
-    if unknown := set(scenes) - {s.name for s in recipe.scenes}:
-        known = ", ".join(s.name for s in recipe.scenes)
-        raise BadOption(f"recipe {recipe.name} has no scene {', '.join(sorted(unknown))}; it has {known}")
-    return dataclasses.replace(recipe, scenes=tuple(s for s in recipe.scenes if s.name in scenes))
 
 
 def _run(
@@ -192,3 +183,5 @@ def _list(recipes: list[Recipe], console: Console) -> None:
         for scene in recipe.scenes:
             inputs = "  ".join(map(str, scene.given))
             print(f"  {scene.name}: {len(scene.templates)} operators, up to {scene.max_ops} in a graph, of {inputs}")
+        for tiling in recipe.tilings:
+            print(f"  {tiling.name}: {tiling.told}, from {len(tiling.points)} points")

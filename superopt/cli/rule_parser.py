@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-RULES = "what may take the place of what: prove, check, derive, reduce, mutate, list, show, explain"
+RULES = "what may take the place of what: verify, check, derive, reduce, mutate, list, show, explain"
 OPS = "what operators mean: list, show"
 
 

@@ -25,6 +25,7 @@ from superopt.generate.safety import trades_safety
 from superopt.generate.several import joined, side_by_side
 from superopt.generate.stage import Stage
 from superopt.generate.term import Pair
+from superopt.generate.tiles import Tiling, candidates
 from superopt.generate.worth import runs
 from superopt.generate.writing import Finding
 from superopt.ops.registry import Registry
@@ -64,6 +65,22 @@ class Counts:
     """Pairs that were not looked at."""
     stopped: bool = False
     """The time was over, or enough was asked, before everything was looked at."""
+
+    def count(self, settled: Settled) -> None:
+        self.proved += settled.status == "proved"
+        self.refuted += settled.status == "refuted"
+        self.unknown += settled.status == "unknown"
+        self.asked += settled.status != "refuted"
+
+    def news(self, findings: Iterable[Finding], registry: Registry, known: Known) -> Iterator[Finding]:
+        """Those that say more than what is known by now, are found in models and are no bad trade; they are known from
+        then on."""
+        for finding in findings:
+            if trades_safety(finding.rule, registry):
+                self.unsafe += 1
+            elif is_found(finding.rule, registry) and (finding.macro or not known.leads(finding.rule)):
+                known.add(finding.rule)
+                yield finding
 
 
 @dataclass(frozen=True)
@@ -108,6 +125,31 @@ def generate(
             found = _Scene(scene, registry, ledger, settings, counts, told, asked, known)
             pairs = found.enumerated(spread)
             yield counts, list(found.proved(pairs))
+        for tiling in recipe.tilings:
+            if time.monotonic() > settings.deadline:
+                return
+            counts = Counts(tiling.name)
+            yield counts, list(_tiled(tiling, registry, ledger, settings, counts, told, asked, known))
+
+
+def _tiled(
+    tiling: Tiling, registry: Registry, ledger: Ledger, settings: Settings, counts: Counts, notices: Notices,
+    pool: Pool, known: Known,
+) -> Iterator[Finding]:  # fmt: skip
+    """What is constructed instead of enumerated goes the same way from there: to the prover as it is, and out."""
+    started = time.monotonic()
+    tables, counts.graphs = tiling.tables()
+    rules = list(candidates(tiling, tables))
+    counts.equal, counts.enumerating = len(rules), time.monotonic() - started
+    while rules and counts.asked < settings.candidates and time.monotonic() < settings.deadline:
+        chosen, rules = rules[: settings.workers], rules[settings.workers :]
+        for settled in settle(chosen, settings.folders, ledger, seconds=settings.seconds, pool=pool, widen=False):
+            counts.count(settled)
+            if settled.rule is not None:
+                yield from counts.news([Finding(settled.rule, tiling.name)], registry, known)
+        counts.proving = time.monotonic() - started - counts.enumerating
+        notices.proving(counts)
+    counts.left, counts.stopped = len(rules), bool(rules)
 
 
 class _Scene:
@@ -165,7 +207,7 @@ class _Scene:
                     failed += offers.originals(pair)
                 elif pruner.accept(pair if len(ways) > 1 else ways[0][0], both=len(ways) > 1, known=not new):
                     self._room -= bool(new)
-                    yield from self._news(new)
+                    yield from self.counts.news(new, self.registry, self.known)
             if failed:
                 pruner.offer(failed)
             self.counts.proving = time.monotonic() - started
@@ -191,16 +233,6 @@ class _Scene:
         over = time.monotonic() > settings.deadline or counts.asked >= settings.candidates or self._room < 1
         return over or counts.pruned.offered >= settings.offered
 
-    def _news(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Those that say more than what is known by now, are found in models and are no bad trade; they are known from
-        then on."""
-        for finding in findings:
-            if trades_safety(finding.rule, self.registry):
-                self.counts.unsafe += 1
-            elif is_found(finding.rule, self.registry) and (finding.macro or not self.known.leads(finding.rule)):
-                self.known.add(finding.rule)
-                yield finding
-
     def _settled(
         self, chosen: list[Pair], scene: Scene, pruner: Pruner
     ) -> Iterator[tuple[Pair, list[tuple[Pair, Finding | None]]]]:
@@ -218,8 +250,7 @@ class _Scene:
                 else:
                     asked.append((pair, way, rule))
         for (pair, way, _), settled in zip(asked, self._verdicts([rule for _, _, rule in asked]), strict=True):
-            self._count(settled)
-            self.counts.asked += settled.status != "refuted"
+            self.counts.count(settled)
             if settled.rule is not None:
                 found[pair].append((way, Finding(respelled(settled.rule), scene.name, pruner.is_macro(pair))))
         yield from found.items()
@@ -227,8 +258,3 @@ class _Scene:
     def _verdicts(self, rules: list[Rule]) -> Iterator[Settled]:
         settings = self.settings
         return settle(rules, settings.folders, self.ledger, seconds=settings.seconds, pool=self.pool)
-
-    def _count(self, settled: Settled) -> None:
-        self.counts.proved += settled.status == "proved"
-        self.counts.refuted += settled.status == "refuted"
-        self.counts.unknown += settled.status == "unknown"

@@ -21,14 +21,14 @@ DIGITS = 4
 
 
 def named(recipe: str, rules: Iterable[Rule]) -> list[Rule]:
-    """Each with a name that starts with the recipe's, unique among them, and with a sentence."""
+    """Each with a name that starts with the recipe's, unique among them, and with a sentence where it has none."""
     rules = list(rules)
     found: list[Rule] = []
     digits = DIGITS
     while len({name_of(recipe, r, digits) for r in rules}) < len({format_meaning(r) for r in rules}):
         digits += 2
     for rule in rules:
-        found.append(replace(rule, name=name_of(recipe, rule, digits), doc=doc_of(rule)))
+        found.append(replace(rule, name=name_of(recipe, rule, digits), doc=rule.doc or doc_of(rule)))
     return found
 
 

@@ -114,13 +114,15 @@ def settle(
     seconds: float = 20.0,
     memory: int = MEMORY,
     pool: Pool | None = None,
+    widen: bool = True,
 ) -> Iterator[Settled]:
     """Candidates settled, in their order. What the ledger knows is not asked again; what it does not, it learns.
 
-    `seconds` are CPU seconds for each form. A `pool` that was entered before is used and left open.
+    `seconds` are CPU seconds for each form. A `pool` that was entered before is used and left open. Those that are as
+    general as they get need not be widened: their only form is their own.
     """
     registry = specs.load(*folders)
-    settling = _Settling(list(candidates), registry, Ledger() if ledger is None else ledger, seconds)
+    settling = _Settling(list(candidates), registry, Ledger() if ledger is None else ledger, seconds, widen)
     if settling.advance():
         with nullcontext(pool) if pool is not None else Workers(workers, folders, memory) as working:
             while True:
@@ -142,10 +144,11 @@ class _Settling:
     registry: Registry
     ledger: Ledger
     seconds: float
+    widen: bool = True
     questions: deque[tuple[str, Question]] = field(default_factory=deque["tuple[str, Question]"])
 
     def __post_init__(self) -> None:
-        self._courses = deque(_Course(c) for c in self.candidates)
+        self._courses = deque(_Course(c, None if self.widen else [c]) for c in self.candidates)
         self._waiting: dict[str, list[_Course]] = {}
 
     def advance(self) -> bool:

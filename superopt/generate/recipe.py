@@ -20,6 +20,8 @@ ops = [
 targets = ["Gelu($)"]                                       operators whose spellings are looked for
 laws = 2                                                    only so many are found, the smallest first
 distinct = true                                             no operator reads one value twice, as x + x does
+
+What is constructed rather than found, convolutions by tiles, has entries of its own: see `superopt.generate.tiles`.
 """
 
 from __future__ import annotations
@@ -27,14 +29,15 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from superopt.errors import BadInput, BadOption
 from superopt.generate.term import Template
+from superopt.generate.tiles import Tiling, read_tiling
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import find
 from superopt.rewrite.rule import Block, Given
@@ -89,9 +92,19 @@ class Recipe:
     doc: str
     scenes: tuple[Scene, ...]
     source: str = field(default="", compare=False)
+    tilings: tuple[Tiling, ...] = ()
+
+    def only(self, names: Collection[str]) -> Recipe:
+        """With the scenes of these names alone."""
+        known = [each.name for each in (*self.scenes, *self.tilings)]
+        if unknown := set(names) - set(known):
+            told = ", ".join(sorted(unknown))
+            raise BadOption(f"recipe {self.name} has no scene {told}; it has {', '.join(known)}")
+        scenes = tuple(s for s in self.scenes if s.name in names)
+        return replace(self, scenes=scenes, tilings=tuple(t for t in self.tilings if t.name in names))
 
 
-ORDER = ("pointwise", "layout", "linear", "reduce", "conv", "fused", "taso", "aimed")
+ORDER = ("pointwise", "layout", "linear", "reduce", "conv", "fused", "taso", "aimed", "gates", "tiles")
 """Simple laws first: what they say need not be found again among richer operators."""
 
 
@@ -112,9 +125,11 @@ def load_recipe(name: str, registry: Registry, *, max_ops: int | None = None, op
     wanted = frozenset(ops)
     scenes = tuple(_scene(s, read, path, registry, max_ops, wanted) for s in read.get("scene", []))
     scenes = tuple(s for s in scenes if s.templates)
-    if not scenes:
+    asked = read.get("tiles", []) if not wanted or "Conv" in wanted else []
+    tilings = tuple(read_tiling(t, f"{path}: tiles {t.get('name', k + 1)}") for k, t in enumerate(asked))
+    if not scenes and not tilings:
         raise BadInput(f"{path}: has no scene" + (f" with any of {', '.join(sorted(wanted))}" if wanted else ""))
-    return Recipe(path.stem, str(read.get("doc", "")), scenes, str(path))
+    return Recipe(path.stem, str(read.get("doc", "")), scenes, str(path), tilings)
 
 
 def _scene(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from superopt.ir.graph import Value
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
+from superopt.search.ablation import ablated
 from superopt.search.ending import Ending
 from superopt.search.explore import Candidate
 from superopt.search.follow import follow
@@ -115,8 +116,18 @@ class Hunter:
             self.judge.time(look)
         self.scales.learner.refit()
         for key, look in looks.items():
+            look.ablated = self._ablated(look)
             self.judge.time(look)
             self._decide(key, look)
+
+    def _ablated(self, look: Look) -> list[Candidate]:
+        """What is fastest so far, without each of its rules."""
+        timed = {c: t for c, t in look.times.items() if t is not None and c.steps}
+        if not timed:
+            return []
+        region = look.region
+        best = min(timed, key=lambda c: timed[c])
+        return ablated(best, region.piece, self.rewriter, lambda piece: self.scales.price(piece, region))
 
     def _price(self, regions: Sequence[Region]) -> float:
         return sum(self.scales.price(region.piece, region) for region in regions)

@@ -31,6 +31,8 @@ WORTH = 0.985
 HOPEFUL = 0.995
 """Predicted cost, over the region's own, from which on a candidate that was timed no slower is used in hope: what a
 region is too small to tell, the whole model may."""
+HOPED = 0.992
+"""Measured time, over the region's own, from which on a candidate is used in hope whatever is predicted."""
 ALIKE = 1.015
 """Measured times that are no different; among those the fewest steps win."""
 GUESSED = 0.85
@@ -61,6 +63,8 @@ class Look:
     """Whether the clock is asked whatever is predicted."""
     guessed: set[Candidate] = field(default_factory=set[Candidate])
     """Those whose time is a prediction, where the device is not here to be asked."""
+    ablated: Sequence[Candidate] = ()
+    """Without one of the rules of what was fastest: the clock is asked about them first."""
     times: dict[Candidate, float | None] = field(default_factory=dict[Candidate, "float | None"])
     cores: dict[tuple[Value, ...], Candidate] = field(default_factory=dict[tuple[Value, ...], Candidate])
 
@@ -118,18 +122,20 @@ class Judge:
         if own is None or not timed:
             return ()
         sure = min(timed.values()) <= WORTH * own
+        worth = WORTH if sure else 1.0
         timed = timed if sure else self._hopeful(look, timed, own)
+        timed = {c: t for c, t in timed.items() if t <= worth * own}
         if not timed:
             return ()
         alike = [c for c, t in timed.items() if t <= ALIKE * min(timed.values())]
         chosen = min(alike, key=lambda c: (len(c.steps), timed[c]))
-        worth = WORTH if sure else 1.0
         growth = self._growth(look, chosen)
-        if timed[chosen] > worth * own or growth is None:
+        if growth is None:
             return ()
         own, taken = self._again(look, chosen)
-        if own is None or taken is None or taken > worth * own:
+        if own is None or taken is None or taken > own:
             return ()
+        sure = sure and taken <= WORTH * own
         self._grown += growth
         self._keep(look, chosen, (own, taken), sure)
         return chosen.steps
@@ -185,7 +191,8 @@ class Judge:
         chosen = [c for c in near if first.setdefault(c.theme, c) is c]
         ordered = [*chosen, *(c for c in near if c not in chosen)]
         found = {c.piece.results: c for c in look.times}
-        for candidate in (c for one in ordered for c in self._with_core(one, look)):
+        first_asked = [c for c in look.ablated if self._kernels.runs(c)]
+        for candidate in (*first_asked, *(c for one in ordered for c in self._with_core(one, look))):
             found.setdefault(candidate.piece.results, candidate)
         return [c for c in found.values() if c not in look.times]
 
@@ -202,9 +209,14 @@ class Judge:
         return [candidate]
 
     def _hopeful(self, look: Look, timed: Mapping[Candidate, float], own: float) -> dict[Candidate, float]:
-        """Those that should pay by prediction, and are no slower by the clock."""
+        """Those that should pay by prediction and are no slower by the clock, or that the clock says are a little
+        faster."""
         bound = HOPEFUL * self._price(look.candidates[0].piece, look.region)
-        return {c: t for c, t in timed.items() if t <= own and self._price(c.piece, look.region) <= bound}
+        return {
+            c: t
+            for c, t in timed.items()
+            if t <= HOPED * own or (t <= own and self._price(c.piece, look.region) <= bound)
+        }
 
     def _again(self, look: Look, chosen: Candidate) -> tuple[float | None, float | None]:
         """Both timed afresh: the best of many looks better than it is."""

@@ -1,7 +1,7 @@
 """What candidates have in common that are variations on one theme: of those the clock tells little.
 
-Views cost nothing, and it matters little by which operator a product is spelled; but the same product of other sizes is
-another theme, as after a change of the order in which three matrices are multiplied.
+Views cost nothing, and it matters little by which operator a product or a function of elements is spelled; but the same
+product of other sizes is another theme, as after a change of the order in which three matrices are multiplied.
 """
 
 from __future__ import annotations
@@ -16,13 +16,28 @@ from superopt.ir.graph import Node
 
 Theme: TypeAlias = frozenset[tuple[tuple[str, int], int]]
 
-_ALIKE = {"product": "product", "einsum": "product"}
+SMALL = 5
+"""Powers of two below the largest result from which on what an element-wise operator gives is too small to matter."""
 
 
 def theme(members: Iterable[Node]) -> Theme:
     """Operators and about how much each gives, with how many there are of each."""
-    working = (node for node in members if KINDS.get(node.op) != "view")
-    return frozenset(Counter((_ALIKE.get(KINDS.get(n.op, ""), n.kind), _size(n)) for n in working).items())
+    working = [(_kind(node), _size(node)) for node in members if KINDS.get(node.op) != "view"]
+    least = max((size for _, size in working), default=0) - SMALL
+    return frozenset(Counter((kind, n) for kind, n in working if kind != _ELEMENTS or n >= least).items())
+
+
+def _kind(node: Node) -> str:
+    """By what an operator is like: a Relu that is spelled as Max, or a mean as a sum, is no other idea."""
+    kind = KINDS.get(node.op, "function")
+    if kind in ("product", "einsum"):
+        return "product"
+    if kind == "function":
+        return _ELEMENTS
+    return "reduction" if node.op.startswith("Reduce") else node.kind
+
+
+_ELEMENTS = "element-wise"
 
 
 def _size(node: Node) -> int:

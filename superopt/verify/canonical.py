@@ -22,6 +22,14 @@ def term_key(term: Term) -> str:
     return f"{scale}|{len(term.bound)}|{domain}|{factors}"
 
 
+def text_key(term: Term) -> str:
+    """As `term_key`, with the bound variables' own names: quickly made, and enough for copies of one term."""
+    bound = ",".join(v.name for v in term.bound)
+    domain = " & ".join(map(str, term.domain))
+    factors = " ".join(map(factor_key, term.factors))
+    return f"{term.scale}|{bound}|{domain}|{factors}"
+
+
 def sum_key(terms: Sum) -> str:
     return " + ".join(sorted(f"{t.coefficient}·{term_key(t)}" for t in terms))
 

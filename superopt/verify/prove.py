@@ -28,6 +28,8 @@ from superopt.verify.witness import output_index
 SECONDS = 120.0
 MOST_TERMS = 2000
 """Terms of a side that are compared as written; more of them are the products of tables, and tables are read first."""
+MOST_READ = 20_000
+"""Terms of a side after that: like ones are added up before anything is compared."""
 SOLVER = "z3=" + ".".join(z3.get_version_string().split(".")[:2])
 
 
@@ -182,7 +184,7 @@ def _equal_unrolled(left: Tensor, right: Tensor, path: Path, known: Facts) -> bo
     for case in places(place, left[place], right[place]):
         facts = path.facts = _inside(case, left, known)
         sides = unrolled(left[case]), unrolled(right[case])
-        if max(map(term_count, sides)) > MOST_TERMS:
+        if max(map(term_count, sides)) > MOST_READ:
             return False
         if not equal(collect(expand(sides[0], facts)), collect(expand(sides[1], facts)), facts):
             return False

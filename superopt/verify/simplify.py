@@ -10,13 +10,14 @@ like terms         added up
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace as with_fields
 from fractions import Fraction
 
 from superopt.ops.condition import AtLeastZero, Condition, Zero
 from superopt.ops.element import fresh
 from superopt.ops.index import Index, Poly, Quotient, Symbol, atoms_of, divide_terms, same
-from superopt.verify.canonical import term_key
+from superopt.verify.canonical import term_key, text_key
 from superopt.verify.extremes import extreme, without_unused
 from superopt.verify.facts import Facts
 from superopt.verify.ranges import extent_of
@@ -54,9 +55,13 @@ def simplify(terms: Sum, facts: Facts) -> Sum:
 
 def collect(terms: Sum) -> Sum:
     """Terms that differ only in their coefficient, added up."""
+    return _added_up(_added_up(terms, text_key), term_key)
+
+
+def _added_up(terms: Sum, key_of: Callable[[Term], str]) -> Sum:
     totals: dict[str, Term] = {}
     for t in terms:
-        key = term_key(t)
+        key = key_of(t)
         before = totals[key].coefficient if key in totals else Fraction(0)
         totals[key] = with_fields(t, coefficient=t.coefficient + before)
     return tuple(t for t in totals.values() if t.coefficient)

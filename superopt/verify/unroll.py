@@ -25,7 +25,6 @@ from superopt.ops.element import (
     Select,
     Size,
     add,
-    fresh,
     lift,
     multiply,
     select,
@@ -40,14 +39,15 @@ from superopt.ops.index import (
     substitute_condition,
 )
 
-LONGEST = 16
+LONGEST = 64
 """Points of the longest sum that is written out."""
 LARGEST_DIVISOR = 8
 """The most remainders by which positions on one axis are told apart."""
 MOST_CASES = 64
 
-Points = Mapping[Symbol, Index]
-"""Variables of sums by the points they stand at; those of sums that stay, by names of their own in each copy."""
+Points = Mapping[Symbol, int]
+"""Variables of sums by the points they stand at. Those of sums that stay keep their names in every copy: terms that
+come of one sum are then alike as text, and where copies are multiplied, `terms.multiply` gives them other names."""
 
 
 def unrolled(e: Element, at: Points | None = None) -> Element:
@@ -84,9 +84,7 @@ def _times(a: Element, b: Element) -> Element:
 def _reduced(e: Reduce, at: Points) -> Element:
     extent = substitute(e.extent, at)
     if e.kind != "sum" or not isinstance(extent, int) or extent > LONGEST:
-        variable = fresh("r")
-        here = {**at, e.variable: Poly({(variable,): 1})}
-        return Reduce(e.kind, variable, extent, substitute_condition(e.guard, here), unrolled(e.body, here))
+        return Reduce(e.kind, e.variable, extent, substitute_condition(e.guard, at), unrolled(e.body, at))
     total: Element = ZERO
     for k in range(extent):
         here = {**at, e.variable: k}

@@ -68,6 +68,30 @@ def test_parallel_products_become_one(tmp_path: Path) -> None:
         assert format_rule(parse_rules(text)[0]) == text
 
 
+NORMALIZED = """
+[[scene]]
+name = "sums"
+given = "x: [b, s, n]  z: [b, s, n]  g: [n]  c: [n]"
+weights = "g c"
+worlds = ["b=2 s=3 n=4", "b=1 s=2 n=3", "b=3 s=1 n=2", "b=2 s=2 n=5"]
+distinct = true
+ops = [
+    "Add(#, #)",
+    "LayerNormalization(#, %, %, axis=2, epsilon=0.25)",
+    "com.microsoft::SkipLayerNormalization(#, #, %, %, epsilon=0.25) -> 4",
+]
+"""
+
+
+@pytest.mark.unit
+def test_two_results_of_an_operator_with_more_are_enough(tmp_path: Path) -> None:
+    of = scene(tmp_path, NORMALIZED, 2)
+    _, pairs = enumerated(of)
+    texts = [format_rule(to_rule(way, of, "found")) for pair in joined(pairs, of) for way in directions(pair, of)]
+    wanted = "y2 = Add(x, z)\n  y1 = LayerNormalization(y2, g, c, axis=2, epsilon=0.25)\n  =>\n  y1, _, _, y2 = com.micro"
+    assert any(wanted in text for text in texts)
+
+
 @pytest.mark.unit
 def test_the_number_of_processes_and_the_memory_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("superopt.generate.local.FEW", 64)
