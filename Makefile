@@ -81,6 +81,8 @@ rules: $(READY)
 	$(GENERATE) --recipe fused --seconds 3 --candidates 24 $(KNOWN)
 	$(GENERATE) --recipe taso --seconds 6 --candidates 16 $(foreach r,pointwise reduce linear conv fused,--known rules/generated/$(r).rules)
 	$(GENERATE) --recipe aimed --seconds 60 --candidates 30 $(foreach r,pointwise reduce linear layout conv fused taso,--known rules/generated/$(r).rules)
+	$(GENERATE) --recipe gates --seconds 60 --candidates 30 $(foreach r,pointwise reduce linear layout conv fused taso aimed,--known rules/generated/$(r).rules)
+	$(GENERATE) --recipe tiles --seconds 150
 	$(BIN)/superopt rules reduce rules/generated
 
 # In a folder of its own first: what was stopped leaves the rules that ship as they are, and its proofs for the next time.
