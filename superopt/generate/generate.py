@@ -184,6 +184,7 @@ class _Scene:
         self.beyond = progress.beyond
         self.counts.enumerating = time.monotonic() - started
         found = pairs + list(joined(pairs, self.stage.scene))
+        found = [pair for pair in found if len(pair.left) >= self.stage.scene.results]
         running = [pair for pair in found if runs(pair, self.stage.scene)]
         self.counts.free = len(found) - len(running)
         return running

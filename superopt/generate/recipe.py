@@ -20,6 +20,7 @@ ops = [
 targets = ["Gelu($)"]                                       operators whose spellings are looked for
 laws = 2                                                    only so many are found, the smallest first
 distinct = true                                             no operator reads one value twice, as x + x does
+results = 4                                                 only laws about graphs with at least so many results
 
 What is constructed rather than found, convolutions by tiles, has entries of its own: see `superopt.generate.tiles`.
 """
@@ -74,6 +75,8 @@ class Scene:
     distinct: bool = False
     """No operator has the same operand twice: models hold no x + x, and laws about it are smaller than those that
     matter."""
+    results: int = 1
+    """Laws about graphs with fewer results are left out."""
     whole: tuple[Given, ...] = ()
     """Whole numbers (`p: int`) that attributes mention: each world says how much they are; they are no inputs."""
 
@@ -158,8 +161,8 @@ def _scene(
     most = max_ops or int(read.get("max-ops", whole.get("max-ops", 3)))
     targets = tuple(t.text for t in goals if t in kept)
     inputs, laws = int(read.get("max-inputs", 4)), int(read.get("laws", EVERY))
-    distinct = bool(read.get("distinct", False))
-    return Scene(name, given, weights, kept, worlds, most, inputs, targets, laws, distinct, whole_numbers)
+    distinct, results = bool(read.get("distinct", False)), int(read.get("results", 1))
+    return Scene(name, given, weights, kept, worlds, most, inputs, targets, laws, distinct, results, whole_numbers)
 
 
 def _world(text: str, given: tuple[Given, ...], where: str) -> World:

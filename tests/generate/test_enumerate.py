@@ -88,7 +88,9 @@ def test_two_results_of_an_operator_with_more_are_enough(tmp_path: Path) -> None
     of = scene(tmp_path, NORMALIZED, 2)
     _, pairs = enumerated(of)
     texts = [format_rule(to_rule(way, of, "found")) for pair in joined(pairs, of) for way in directions(pair, of)]
-    wanted = "y2 = Add(x, z)\n  y1 = LayerNormalization(y2, g, c, axis=2, epsilon=0.25)\n  =>\n  y1, _, _, y2 = com.micro"
+    wanted = (
+        "y2 = Add(x, z)\n  y1 = LayerNormalization(y2, g, c, axis=2, epsilon=0.25)\n  =>\n  y1, _, _, y2 = com.micro"
+    )
     assert any(wanted in text for text in texts)
 
 

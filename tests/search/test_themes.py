@@ -25,9 +25,15 @@ def test_views_and_spellings_of_a_product_make_no_other_theme() -> None:
     assert theme([node("FusedMatMul", 8, 64, domain="com.microsoft"), node("Add", 8, 64)]) == plain
 
 
+def test_neither_do_spellings_of_functions_and_what_is_too_small_to_matter() -> None:
+    plain = theme([node("MatMul", 64, 64), node("Relu", 64, 64), node("ReduceMean", 64, 1)])
+    assert theme([node("MatMul", 64, 64), node("Max", 64, 64), node("ReduceSum", 64, 1), node("Div", 64, 1)]) == plain
+    assert theme([node("MatMul", 64, 64), node("Max", 64, 64), node("ReduceSum", 64, 1), node("Div", 64, 64)]) != plain
+
+
 def test_other_operators_other_numbers_and_other_sizes_do() -> None:
     plain = theme([node("MatMul", 8, 64), node("Add", 8, 64)])
-    assert theme([node("MatMul", 8, 64), node("Mul", 8, 64)]) != plain
+    assert theme([node("MatMul", 8, 64), node("Softmax", 8, 64)]) != plain
     assert theme([node("MatMul", 8, 64), node("Add", 8, 64), node("Add", 8, 64)]) != plain
     assert theme([node("MatMul", 64, 64), node("Add", 8, 64)]) != plain
 

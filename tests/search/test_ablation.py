@@ -1,0 +1,67 @@
+# pyright: basic
+"""A candidate without one of its rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from superopt.cost.predict import Predictor
+from superopt.ir.onnx import parse
+from superopt.normalize import normalize
+from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.piece import Piece
+from superopt.rewrite.rewriter import Rewriter
+from superopt.rewrite.whole import piece_of
+from superopt.search.ablation import ablated
+from superopt.search.explore import Candidate, Limits, explore
+from superopt.search.regions import graph_of_region
+from tests.search.test_hunt import BOOK, lora
+
+pytestmark = pytest.mark.ort
+
+LORA, GELU = "matmul-lora", "gelu-half-last-to-microsoft"
+
+
+def with_gelu() -> onnx.ModelProto:
+    """A low-rank branch, and a GELU spelled out behind it."""
+    model = lora(1)
+    graph = model.graph
+    result = graph.node.pop().output[0]
+    numbers = {"root": 2**0.5, "one": 1.0, "half": 0.5}
+    graph.initializer.extend(numpy_helper.from_array(np.array(v, np.float32), n) for n, v in numbers.items())
+    chain = [("Div", "sum0", "root", "d"), ("Erf", "d", "", "e"), ("Add", "e", "one", "f"), ("Mul", "sum0", "f", "h")]
+    for op, first, second, name in [*chain, ("Mul", "h", "half", result)]:
+        graph.node.append(helper.make_node(op, [n for n in (first, second) if n], [name]))
+    return model
+
+
+def price(piece: Piece) -> float:
+    return Predictor({"n": 16}).region(graph_of_region(piece, ()))
+
+
+def explored() -> tuple[Piece, Rewriter, list[Candidate]]:
+    model = parse(with_gelu().SerializeToString())
+    rewriter = Rewriter(BOOK.registry, model.opset, Vocabulary(contrib=True), model.functions)
+    start = piece_of(normalize(model).graph, rewriter.constants)
+    return (
+        start,
+        rewriter,
+        list(explore(start, BOOK.rules, rewriter, price, Limits(1.05, 300, lambda: False)).candidates),
+    )
+
+
+def test_each_rule_is_left_out_in_turn_and_the_others_stay() -> None:
+    start, rewriter, candidates = explored()
+    both = next(c for c in candidates if [s.rule.name for s in c.steps] == [LORA, GELU])
+    found = ablated(both, start, rewriter, price)
+    assert [[s.rule.name for s in c.steps] for c in found] == [[GELU], [LORA]]
+    assert all(c.cost == price(c.piece) > both.cost for c in found)
+
+
+def test_there_is_nothing_to_leave_out_of_one_rule() -> None:
+    start, rewriter, candidates = explored()
+    alone = next(c for c in candidates if [s.rule.name for s in c.steps] == [LORA])
+    assert ablated(alone, start, rewriter, price) == []
