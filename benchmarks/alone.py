@@ -17,12 +17,15 @@ from __future__ import annotations
 
 import argparse
 import math
+import multiprocessing
 import re
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import onnx
@@ -159,6 +162,7 @@ class Books:
     by_hand: Rulebook
 
 
+@cache
 def books() -> Books:
     full, former = open_rulebook(), open_rulebook([WRITTEN / name for name in FORMER])
     alone = [rule for rule in rules_of(full) if not is_by_hand(rule)]
@@ -234,10 +238,15 @@ def told(rules: Sequence[Rule], uses: Counter[str], models: Counter[str]) -> str
     return f"{heading}\n{aligned(rows)}" if rows else heading
 
 
-def compare(subject: Subject, of: Books, target: Target, candidates: int) -> Compared:
-    model = sized(subject)
-    tidied = normalize(model).graph
-    found = (search(model, tidied, book, target, candidates) for book in (of.full, of.alone, of.by_hand))
+def compare(subject: Subject, target: Target, candidates: int) -> Compared | str:
+    """What the three sets of rules make of a model; or why nothing."""
+    of = books()
+    try:
+        model = sized(subject)
+        tidied = normalize(model).graph
+        found = [search(model, tidied, book, target, candidates) for book in (of.full, of.alone, of.by_hand)]
+    except SuperoptError as error:
+        return f"{subject.name}: {error}"
     return Compared(subject.name, *found)
 
 
@@ -248,23 +257,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="REGEX", help="only models whose name matches")
     parser.add_argument("--target", action="append", choices=tuple(DEVICES), help="default: both")
     parser.add_argument("--candidates", type=int, default=Options().candidates, metavar="N", help="graphs of a region")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="models side by side")
     parser.add_argument("--save", action="store_true", help="write results/rules-alone.txt")
     given = parser.parse_args(arguments)
     of = books()
     counts = f"{len(of.full.rules)} rules in use, {len(of.alone.rules)} of them found by machine"
     parts = [f"superopt {__version__}: {counts}; people wrote {len(of.by_hand.rules)}, shipped or formerly shipped"]
     uses, models = Counter[str](), Counter[str]()
-    with tempfile.TemporaryDirectory() as folder:
+    spawned = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(given.workers, spawned) as workers:
         wanted = list(chosen(given.models, given.every, Path(folder), given.only))
         for target in given.target or DEVICES:
             found: list[Compared] = []
             rows: list[tuple[str, ...]] = [COLUMNS]
-            for subject in wanted:
-                try:
-                    found.append(compare(subject, of, target, given.candidates))
-                except SuperoptError as error:
-                    print(f"{subject.name}: {error}", file=sys.stderr)
+            work = partial(compare, target=target, candidates=given.candidates)
+            for compared in workers.map(work, wanted):
+                if isinstance(compared, str):
+                    print(compared, file=sys.stderr)
                     continue
+                found.append(compared)
                 rows.append(row(found[-1], of.full))
                 print("  ".join(rows[-1]), file=sys.stderr, flush=True)
                 uses += found[-1].alone.used
