@@ -6,8 +6,9 @@ gains are stitched in before the next one cuts.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from superopt.ir.graph import Value
@@ -110,7 +111,7 @@ class Hunter:
     def _choose_all(self, new: Kinds, kinds: Kinds) -> None:
         """A choice for every new kind of region; the costliest are timed first."""
         looks = self._looks(new, kinds)
-        explored = self._explore([look.region for look in looks.values()])
+        explored = self._explore(list(looks.values()))
         for look, candidates in zip(looks.values(), explored, strict=True):
             look.candidates = candidates
             self.judge.time(look)
@@ -165,7 +166,8 @@ class Hunter:
         found = [(region, key) for key, group in kinds.items() for region in group]
         return sorted(found, key=lambda pair: piece.position(pair[0].members[0]))
 
-    def _explore(self, regions: Sequence[Region]) -> list[Sequence[Candidate]]:
+    def _explore(self, looks: Sequence[Look]) -> list[Sequence[Candidate]]:
+        regions = [look.region for look in looks]
         left = 0.0 if self.ending.is_asked() else self.budget.search - self.found.thinking
         if left <= 0 or not regions:
             self._stop = self._stop or bool(regions)
@@ -175,13 +177,22 @@ class Hunter:
         self.tell("searching", f"{len(regions)} regions of different structure, {nodes} nodes")
         started = time.monotonic()
         share = max(1.0, left / len(regions))
-        tasks = [Task(r.piece, lambda p, r=r: self.scales.price(p, r), share) for r in regions]
+        tasks = [Task(look.region.piece, self._price_within_growth(look), share) for look in looks]
         asked = self.ending.is_asked
         found = explore_all(tasks, self.rules, self.rewriter, self.budget.alpha, self.budget.candidates, asked)
         self.found.thinking += time.monotonic() - started
         self.found.candidates += sum(explored.seen for explored in found)
         self.found.exhausted = self.found.exhausted and all(explored.exhausted for explored in found)
         return [explored.candidates for explored in found]
+
+    def _price_within_growth(self, look: Look) -> Callable[[Piece], float]:
+        """Of graphs whose weights take more bytes than the region's part of what the model may grow by: infinite, so
+        that the search goes on to those that do not."""
+
+        def price(piece: Piece) -> float:
+            return self.scales.price(piece, look.region) if self.judge.fits_its_part(look, piece) else math.inf
+
+        return price
 
     def _apply(
         self, piece: Piece, region: Region, choice: _Choice, moved: dict[Value, Value], where: str

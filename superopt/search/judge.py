@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from superopt.cost.race import NO_TIME_LEFT
 from superopt.cost.regions import RegionSubject
 from superopt.ir.graph import Value
+from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Taken
 from superopt.rewrite.weights import combined_bytes
 from superopt.rewrite.whole import weight_bytes
@@ -37,6 +38,8 @@ ALIKE = 1.015
 """Measured times that are no different; among those the fewest steps win."""
 GUESSED = 0.85
 """Predicted cost, over the region's own, from which on a candidate is used that nobody has timed."""
+ROOM = 2
+"""Times its own weights that a region may take besides while it is searched: halfway, old and new weights are there."""
 TRIMMED = 1.005
 """Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
 
@@ -77,6 +80,8 @@ class Judge:
         self.forecast = forecast
         self._price = scales.price
         self._grown = 0
+        self._bytes: dict[int, int] = {}
+        """Of the weights of a kind of region as it is."""
         self._kernels = Kernels()
 
     def time(self, look: Look) -> None:
@@ -236,12 +241,28 @@ class Judge:
         finally:
             self.found.measuring += clock() - started
 
+    def fits(self, look: Look, piece: Piece) -> bool:
+        """Whether the model may grow by what the piece's weights take more than the region's own."""
+        growth = self._added(look, piece)
+        return growth <= 0 or self._grown + growth <= self.budget.growth
+
+    def fits_its_part(self, look: Look, piece: Piece) -> bool:
+        """Whether that is the region's part of what is left, or no more than `ROOM` times its weights: bytes that one
+        kind of region takes for little, another may miss."""
+        part = look.share * (self.budget.growth - self._grown)
+        growth = self._added(look, piece)
+        return self.fits(look, piece) and growth <= max(part, ROOM * look.count * self._bytes[look.kind])
+
     def _growth(self, look: Look, candidate: Candidate) -> int | None:
         """Bytes that the candidate's weights take more; None where the model may not grow by as much."""
-        before = weight_bytes(look.region.piece, combined_bytes)
-        growth = look.count * (weight_bytes(candidate.piece, combined_bytes) - before)
-        if growth > 0 and self._grown + growth > self.budget.growth:
+        growth = self._added(look, candidate.piece)
+        if not self.fits(look, candidate.piece):
             rules = ", ".join(dict.fromkeys(s.rule.name for s in candidate.steps))
             self.found.notes.append(f"{rules} would pay, but adds {growth} bytes of weights: more than --growth allows")
             return None
         return max(growth, 0)
+
+    def _added(self, look: Look, piece: Piece) -> int:
+        if look.kind not in self._bytes:
+            self._bytes[look.kind] = weight_bytes(look.region.piece, combined_bytes)
+        return look.count * (weight_bytes(piece, combined_bytes) - self._bytes[look.kind])
