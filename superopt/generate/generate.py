@@ -141,7 +141,8 @@ def _tiled(
     tables, counts.graphs = tiling.tables()
     rules = list(candidates(tiling, tables))
     counts.equal, counts.enumerating = len(rules), time.monotonic() - started
-    while rules and counts.asked < settings.candidates and time.monotonic() < settings.deadline:
+    rules, beyond = rules[: settings.candidates], rules[settings.candidates :]
+    while rules and time.monotonic() < settings.deadline:
         chosen, rules = rules[: settings.workers], rules[settings.workers :]
         for settled in settle(chosen, settings.folders, ledger, seconds=settings.seconds, pool=pool, widen=False):
             counts.count(settled)
@@ -149,7 +150,8 @@ def _tiled(
                 yield from counts.news([Finding(settled.rule, tiling.name)], registry, known)
         counts.proving = time.monotonic() - started - counts.enumerating
         notices.proving(counts)
-    counts.left, counts.stopped = len(rules), bool(rules)
+    counts.left = len(rules) + len(beyond)
+    counts.stopped = bool(counts.left)
 
 
 class _Scene:

@@ -125,6 +125,9 @@ def load_recipe(name: str, registry: Registry, *, max_ops: int | None = None, op
         read = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{path}: {error}") from None
+    for key in ("scene", "tiles"):
+        if not isinstance(entries := read.get(key, []), list) or not all(isinstance(e, dict) for e in entries):
+            raise BadInput(f"{path}: `{key}` must be entries of their own, each headed [[{key}]]")
     wanted = frozenset(ops)
     scenes = tuple(_scene(s, read, path, registry, max_ops, wanted) for s in read.get("scene", []))
     scenes = tuple(s for s in scenes if s.templates)
@@ -146,6 +149,9 @@ def _scene(
             raise BadInput(f"{where}: `{key}` is missing")
         if not isinstance(read[key], kind) or (kind is list and not all(isinstance(t, str) for t in read[key])):
             raise BadInput(f"{where}: `{key}` must be {'a text' if kind is str else 'a list of texts'}")
+    for key in ("max-ops", "max-inputs", "laws", "results"):
+        if not isinstance(number := read.get(key, 1), int) or number < 1:
+            raise BadInput(f"{where}: `{key}` must be a number of at least 1, not {number!r}")
     declared = parse_given(read["given"], where)
     given = tuple(g for g in declared if g.kind != "int")
     whole_numbers = tuple(g for g in declared if g.kind == "int")

@@ -56,6 +56,9 @@ class Tiling:
 
 def read_tiling(read: Mapping[str, Any], where: str) -> Tiling:
     """One entry of a recipe, or what is wrong with it."""
+    for key in ("window", "outputs", "points"):
+        if key in read and not isinstance(read[key], list):
+            raise BadInput(f"{where}: `{key}` must be a list")
     try:
         window, outputs = (tuple(int(n) for n in read[key]) for key in ("window", "outputs"))
         points = tuple(Fraction(text) for text in read["points"])
@@ -71,6 +74,8 @@ def read_tiling(read: Mapping[str, Any], where: str) -> Tiling:
     if rests not in ("equal", "any"):
         raise BadInput(f"{where}: `rests` is either equal or any, not {rests!r}")
     needed = max(m + r - 2 for m, r in zip(outputs, window, strict=True))
+    if needed > MOST_POINTS:
+        raise BadInput(f"{where}: these tiles take {needed} points, at most {MOST_POINTS} are chosen from")
     if not needed <= len(set(points)) == len(points) <= MOST_POINTS:
         raise BadInput(f"{where}: {needed} to {MOST_POINTS} different points are needed, not {len(points)}")
     return Tiling(str(read.get("name", "tiles")), window, outputs, points, rests)

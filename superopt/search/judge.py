@@ -241,22 +241,21 @@ class Judge:
         finally:
             self.found.measuring += clock() - started
 
-    def fits(self, look: Look, piece: Piece) -> bool:
-        """Whether the model may grow by what the piece's weights take more than the region's own."""
-        growth = self._added(look, piece)
-        return growth <= 0 or self._grown + growth <= self.budget.growth
-
     def fits_its_part(self, look: Look, piece: Piece) -> bool:
-        """Whether that is the region's part of what is left, or no more than `ROOM` times its weights: bytes that one
-        kind of region takes for little, another may miss."""
+        """Whether the model may grow by what the piece's weights take more than the region's own, and that is the
+        region's part of what is left, or no more than `ROOM` times its weights: bytes that one kind of region takes for
+        little, another may miss."""
         part = look.share * (self.budget.growth - self._grown)
         growth = self._added(look, piece)
-        return self.fits(look, piece) and growth <= max(part, ROOM * look.count * self._bytes[look.kind])
+        return self._may_grow(growth) and growth <= max(part, ROOM * look.count * self._bytes[look.kind])
+
+    def _may_grow(self, growth: int) -> bool:
+        return growth <= 0 or self._grown + growth <= self.budget.growth
 
     def _growth(self, look: Look, candidate: Candidate) -> int | None:
         """Bytes that the candidate's weights take more; None where the model may not grow by as much."""
         growth = self._added(look, candidate.piece)
-        if not self.fits(look, candidate.piece):
+        if not self._may_grow(growth):
             rules = ", ".join(dict.fromkeys(s.rule.name for s in candidate.steps))
             self.found.notes.append(f"{rules} would pay, but adds {growth} bytes of weights: more than --growth allows")
             return None

@@ -47,7 +47,7 @@ def test_the_best_points_are_better_than_the_first() -> None:
     best, tried = best_tables(4, 3, POOL[:7])
     assert tried == 21
     first = tables(4, 3, POOL[:5])
-    assert best.amplification < first.amplification
+    assert (best.amplification, first.amplification) == (22, 48)  # docs/generator.md names them
     assert rounding(best) < rounding(first)
 
 

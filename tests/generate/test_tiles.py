@@ -38,6 +38,8 @@ points = ["0", "1", "-1", "1/2"]
         ({"points": ["0", "1/0", "2"]}, "rows"),
         ({"points": ["one", "0", "2"]}, "rows"),
         ({"rests": "some"}, "either equal or any"),
+        ({"window": 3}, "`window` must be a list"),
+        ({"window": [99], "outputs": [90]}, "take 187 points, at most 16"),
         ({"window": [3, 3, 3], "outputs": [2, 2, 2]}, "one axis or two"),
     ],
 )
@@ -67,6 +69,25 @@ def test_there_is_a_rule_for_every_rest_with_a_bias_and_without(
     assert len({str(rule.given) for rule in rules}) == count
     assert tried >= 4
     assert all("products for" in rule.doc for rule in rules)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("text", ['tiles = "threes"', 'scene = "x"', "tiles = [1]", "[scene]\nname = 'x'"])
+def test_entries_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(text)
+    with pytest.raises(BadInput, match="must be entries of their own"):
+        load_recipe(str(path), REGISTRY)
+
+
+@pytest.mark.smt
+def test_the_number_of_workers_does_not_change_how_many_are_asked(tmp_path: Path) -> None:
+    path = tmp_path / "rows.toml"
+    path.write_text(RECIPE)
+    for workers in (1, 2):
+        settings = Settings(seconds=30, workers=workers, candidates=1)
+        ((counts, findings),) = generate(load_recipe(str(path), REGISTRY), REGISTRY, Ledger(), settings)
+        assert (len(findings), counts.left, counts.stopped) == (1, 3, True)
 
 
 @pytest.mark.smt
