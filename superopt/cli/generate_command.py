@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import specs
+from superopt.cli.folders import made
 from superopt.cli.live import Live
 from superopt.engine.job import Stage
 from superopt.generate.answering import MEMORY, Workers
@@ -49,7 +50,7 @@ def run_generate(arguments: argparse.Namespace, console: Console) -> int:
         arguments.candidates, deadline=time.monotonic() + limit if limit else float("inf"),
     )  # fmt: skip
     known = Known(registry, _proved(arguments.known, registry))
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    made(arguments.out)
     with Ledger(arguments.out / LEDGER) as ledger, _engine(arguments) as engine:
         for recipe in recipes:
             counts: list[Counts] = []

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import specs
+from superopt.cli.folders import made
 from superopt.cli.live import Live
 from superopt.engine.job import Stage
 from superopt.errors import BadOption
@@ -35,7 +36,7 @@ def run_mine(arguments: argparse.Namespace, console: Console) -> int:
     models = _files(arguments.models)
     known = Known(registry, _proved(arguments.known, registry))
     limit, wanted = arguments.time_limit, [op for op in arguments.ops.split(",") if op]
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    made(arguments.out)
     found: list[Mined] = []
     with (
         Ledger(arguments.out / LEDGER) as ledger,
