@@ -11,6 +11,9 @@ from server.database import Database
 from server.records import File
 from server.tables import jobs, result_files, results
 
+AT_ONCE = 200
+"""Results that one transaction gives up: nobody waits long for it."""
+
 
 def find(connection: Connection, keys: Sequence[str]) -> str | None:
     """One of the keys that a result was written under."""
@@ -35,9 +38,9 @@ def record(
 ) -> bool:
     """Write a result; False where one is there already, which then stands."""
     row = database.insert(results).values(key=key, created=now, used=now, summary=dict(told))
-    new = row.on_conflict_do_nothing(index_elements=["key"]).returning(results.c.key)
-    if connection.execute(new).one_or_none() is None:
-        touch(connection, key, now)
+    # One statement: between looking and touching, somebody could give it up.
+    connection.execute(row.on_conflict_do_update(index_elements=["key"], set_={"used": now}))
+    if connection.execute(select(result_files.c.name).where(result_files.c.result == key).limit(1)).first():
         return False
     rows = [{"result": key, "name": f.name, "digest": f.digest, "size": f.size} for f in files]
     connection.execute(insert(result_files), rows)
@@ -49,9 +52,12 @@ def touch(connection: Connection, key: str, now: float) -> None:
 
 
 def forget_unused(connection: Connection, before: float, only: str | None = None) -> int:
-    """Remove results that no job has and that were last used before then."""
+    """Remove results that no job has and that were last used before then, `AT_ONCE` at most; how many."""
     held = select(jobs.c.result).where(jobs.c.result == results.c.key).exists()
-    unused = delete(results).where(results.c.used < before, ~held)
+    unused = [results.c.used < before, ~held]
     if only is not None:
-        unused = unused.where(results.c.key == only)
-    return connection.execute(unused).rowcount
+        unused.append(results.c.key == only)
+    # First nobody else may begin to use them, then look again: a statement does not see who began while it waited.
+    locked = select(results.c.key).where(*unused).order_by(results.c.key).limit(AT_ONCE)
+    keys = list(connection.execute(locked.with_for_update(of=results)).scalars())
+    return connection.execute(delete(results).where(results.c.key.in_(keys), *unused)).rowcount

@@ -30,8 +30,11 @@ def expire(database: Database, blobs: Blobs, retention: float) -> int:
         given_up += len(found)
         if len(found) < BATCH:
             break
+    while True:
+        with database.write() as connection:
+            if results.forget_unused(connection, now - retention) < results.AT_ONCE:
+                break
     with database.write() as connection:
-        results.forget_unused(connection, now - retention)
         connection.execute(delete(jobs).where(jobs.c.gone, jobs.c.ended < now - (1 + TOMBSTONES) * retention))
     blobs.collect()
     return given_up
