@@ -99,11 +99,9 @@ def _first_reader(piece: Piece, value: Value) -> str:
     return piece.tags[users[0]].outputs[0] if users else "value"
 
 
-def weight_bytes(piece: Piece, size: Callable[[Iterable[Value]], int]) -> int:
-    """What the piece's weights take once they are combined."""
-    read = {v for node in piece.members for v in node.operands}
-    plain = sum(v.producer.tensor.nbytes for v in read if isinstance(v.producer, Constant))
-    return plain + size(v for v in read if isinstance(v.producer, Node) and piece.constants.is_weight(v))
+def weights_read(piece: Piece) -> Counter[Value]:
+    """What the piece's nodes read that is known before it runs, and how often."""
+    return Counter(v for node in piece.members for v in node.operands if piece.constants.is_weight(v))
 
 
 def _named(piece: Piece, node: Node, digests: Mapping[str, str]) -> Label:

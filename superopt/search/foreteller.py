@@ -53,10 +53,10 @@ class Foreteller(Judge):
             return ()
         alike = [c for c, t in worth.items() if t <= ALIKE * min(worth.values())]
         chosen = min(alike, key=lambda c: (len(c.steps), worth[c]))
-        growth = self._growth(look, chosen)
-        if growth is None:
+        change = self._change(look, chosen)
+        if change is None:
             return ()
-        self._grown += growth
+        self.growth.take(change)
         measured = twice.get(chosen, (own, worth[chosen]))
         self._keep(look, chosen, measured, True, timed=chosen not in look.guessed, confirmed=chosen in twice)
         return chosen.steps

@@ -85,6 +85,7 @@ class Hunter:
         kinds = self._kinds([region for region, _ in found])
         candidates = {region.members: group for region, group in found}
         whole = self._price(cut(piece, is_open(self.rewriter), 0, where)) if found else None
+        self.judge.growth.survey(piece)
         for key, look in self._looks(kinds, kinds, whole).items():
             look.candidates, look.curious = candidates[look.region.members], True
             self.judge.time(look)
@@ -99,6 +100,7 @@ class Hunter:
         kinds = self._kinds(regions)
         if not number:
             self.found.regions += len(regions)
+        self.judge.growth.survey(piece)
         self._choose_all({key: group for key, group in kinds.items() if key not in self._choices}, kinds)
         return self._apply_all(piece, kinds, where)
 
@@ -145,7 +147,7 @@ class Hunter:
             self._choices[key] = _Choice(self.found.distinct, first.piece)
             if costs[key] >= LEAST_SHARE * total:
                 part = costs[key] / max(whole or total, costs[key])
-                looks[key] = Look(first, len(new[key]), costs[key] / total, self.found.distinct, part)
+                looks[key] = Look(new[key], costs[key] / total, self.found.distinct, part)
         return looks
 
     def _decide(self, key: str, look: Look) -> None:
@@ -190,7 +192,7 @@ class Hunter:
         that the search goes on to those that do not."""
 
         def price(piece: Piece) -> float:
-            return self.scales.price(piece, look.region) if self.judge.fits_its_part(look, piece) else math.inf
+            return self.scales.price(piece, look.region) if self.judge.fits(look, piece) else math.inf
 
         return price
 

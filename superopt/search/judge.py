@@ -10,11 +10,10 @@ from superopt.cost.regions import RegionSubject
 from superopt.ir.graph import Value
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Taken
-from superopt.rewrite.weights import combined_bytes
-from superopt.rewrite.whole import weight_bytes
 from superopt.search.ending import Ending
 from superopt.search.explore import Candidate
 from superopt.search.forecast import Forecast
+from superopt.search.growth import Change, Growth
 from superopt.search.hunted import Budget, Gain, Hunted
 from superopt.search.kernels import Kernels
 from superopt.search.regions import Region
@@ -38,8 +37,6 @@ ALIKE = 1.015
 """Measured times that are no different; among those the fewest steps win."""
 GUESSED = 0.85
 """Predicted cost, over the region's own, from which on a candidate is used that nobody has timed."""
-ROOM = 2
-"""Times its own weights that a region may take besides while it is searched: halfway, old and new weights are there."""
 TRIMMED = 1.005
 """Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
 
@@ -53,8 +50,8 @@ def again(key: str) -> str:
 class Look:
     """A kind of region while it is decided: what the search found, and what the clock said of it."""
 
-    region: Region
-    count: int
+    regions: Sequence[Region]
+    """All that are alike."""
     share: float
     kind: int
     part: float = 0.0
@@ -71,6 +68,15 @@ class Look:
     times: dict[Candidate, float | None] = field(default_factory=dict[Candidate, "float | None"])
     cores: dict[tuple[Value, ...], Candidate] = field(default_factory=dict[tuple[Value, ...], Candidate])
 
+    @property
+    def region(self) -> Region:
+        """The one that stands for all."""
+        return self.regions[0]
+
+    @property
+    def count(self) -> int:
+        return len(self.regions)
+
 
 class Judge:
     def __init__(
@@ -79,9 +85,7 @@ class Judge:
         self.scales, self.budget, self.found, self.tell, self.ending = scales, budget, found, tell, ending
         self.forecast = forecast
         self._price = scales.price
-        self._grown = 0
-        self._bytes: dict[int, int] = {}
-        """Of the weights of a kind of region as it is."""
+        self.growth = Growth(budget.growth)
         self._kernels = Kernels()
 
     def time(self, look: Look) -> None:
@@ -134,14 +138,14 @@ class Judge:
             return ()
         alike = [c for c, t in timed.items() if t <= ALIKE * min(timed.values())]
         chosen = min(alike, key=lambda c: (len(c.steps), timed[c]))
-        growth = self._growth(look, chosen)
-        if growth is None:
+        change = self._change(look, chosen)
+        if change is None:
             return ()
         own, taken = self._again(look, chosen)
         if own is None or taken is None or taken > own:
             return ()
         sure = sure and taken <= WORTH * own
-        self._grown += growth
+        self.growth.take(change)
         self._keep(look, chosen, (own, taken), sure)
         return chosen.steps
 
@@ -154,10 +158,10 @@ class Judge:
         if not worth:
             return ()
         chosen = min(worth, key=lambda c: (prices[c], len(c.steps)))
-        growth = self._growth(look, chosen)
-        if growth is None:
+        change = self._change(look, chosen)
+        if change is None:
             return ()
-        self._grown += growth
+        self.growth.take(change)
         self._keep(look, chosen, (prices[start], prices[chosen]), False, timed=False, confirmed=False)
         return chosen.steps
 
@@ -241,27 +245,16 @@ class Judge:
         finally:
             self.found.measuring += clock() - started
 
-    def fits_its_part(self, look: Look, piece: Piece) -> bool:
-        """Whether the model may grow by what the piece's weights take more than the region's own, and that is the
-        region's part of what is left, or no more than `ROOM` times its weights: bytes that one kind of region takes for
-        little, another may miss."""
-        part = look.share * (self.budget.growth - self._grown)
-        growth = self._added(look, piece)
-        return self._may_grow(growth) and growth <= max(part, ROOM * look.count * self._bytes[look.kind])
+    def fits(self, look: Look, piece: Piece) -> bool:
+        """Whether the model may grow by what the piece's weights take."""
+        return self.growth.fits(look.regions, piece, look.share)
 
-    def _may_grow(self, growth: int) -> bool:
-        return growth <= 0 or self._grown + growth <= self.budget.growth
-
-    def _growth(self, look: Look, candidate: Candidate) -> int | None:
-        """Bytes that the candidate's weights take more; None where the model may not grow by as much."""
-        growth = self._added(look, candidate.piece)
-        if not self._may_grow(growth):
-            rules = ", ".join(dict.fromkeys(s.rule.name for s in candidate.steps))
-            self.found.notes.append(f"{rules} would pay, but adds {growth} bytes of weights: more than --growth allows")
-            return None
-        return max(growth, 0)
-
-    def _added(self, look: Look, piece: Piece) -> int:
-        if look.kind not in self._bytes:
-            self._bytes[look.kind] = weight_bytes(look.region.piece, combined_bytes)
-        return look.count * (weight_bytes(piece, combined_bytes) - self._bytes[look.kind])
+    def _change(self, look: Look, candidate: Candidate) -> Change | None:
+        """Of the weights by the candidate; None where the model may not grow by as much."""
+        change = self.growth.change(look.regions, candidate.piece)
+        if self.growth.allows(change):
+            return change
+        rules = ", ".join(dict.fromkeys(s.rule.name for s in candidate.steps))
+        too_many = f"adds {change.bytes} bytes of weights: more than --growth allows"
+        self.found.notes.append(f"{rules} would pay, but {too_many}")
+        return None

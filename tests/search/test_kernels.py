@@ -92,7 +92,7 @@ def judged(device: Device, candidates: Sequence[Any]) -> Look:
     )
     budget = Budget(search=60.0, measure=1e9, candidates=100, alpha=1.05, growth=0)
     judge = Judge(scales, budget, Hunted(), lambda *_: None, Ending(), SimpleNamespace())  # pyright: ignore[reportArgumentType]
-    look = Look(SimpleNamespace(members=()), 1, 1.0, 1, candidates=candidates)  # pyright: ignore[reportArgumentType]
+    look = Look([SimpleNamespace(members=())], 1.0, 1, candidates=candidates)  # pyright: ignore[reportArgumentType]
     judge.time(look)
     return look
 

@@ -1,0 +1,107 @@
+# pyright: basic
+"""What the model's weights grow by: each weight once, whoever reads it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from onnx import parser
+
+from superopt.ir.graph import Value, make_node
+from superopt.ir.onnx import parse
+from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.piece import Piece
+from superopt.rewrite.rewriter import Rewriter
+from superopt.rewrite.whole import piece_of
+from superopt.search.growth import Growth
+from superopt.search.regions import Region, extract
+from tests.search.rewritten import fill
+from tests.search.test_hunt import BOOK
+
+pytestmark = pytest.mark.unit
+
+WEIGHT = 4 * 8 * 8
+"""Bytes of each weight here."""
+
+
+def sums(*weights: str) -> tuple[Piece, list[Region]]:
+    """For each pair of weights `x A + x B` of an x of its own, in regions of three nodes."""
+    lines, inputs, outputs = [], [], []
+    for k, (a, b) in enumerate(weights):
+        inputs.append(f"float[{k + 1}, 8] x{k}")
+        outputs.append(f"float[{k + 1}, 8] y{k}")
+        lines += [f"p{k} = MatMul(x{k}, {a})", f"q{k} = MatMul(x{k}, {b})", f"y{k} = Add(p{k}, q{k})"]
+    declared = ", ".join(f"float[8, 8] {name}" for name in sorted(set("".join(weights))))
+    text = f'<ir_version: 8, opset_import: ["": 17]> g ({", ".join(inputs)}) => ({", ".join(outputs)}) <{declared}>'
+    proto = parser.parse_model(f"{text} {{ {' '.join(lines)} }}")
+    fill(proto)
+    model = parse(proto.SerializeToString())
+    rewriter = Rewriter(BOOK.registry, model.opset, Vocabulary(contrib=True), model.functions)
+    piece = piece_of(model.graph, rewriter.constants)
+    return piece, [extract(piece, piece.nodes[k : k + 3]) for k in range(0, len(piece.nodes), 3)]
+
+
+def merged(region: Region, keeps: bool = False) -> Piece:
+    """`x (A + B)`, with one weight in place of two; or beside them."""
+    first, second, total = region.piece.members
+    x, a, b = first.inputs[0], first.inputs[1], second.inputs[1]
+    weight = Value(make_node("Add", (a, b), (), (a.type,)))  # pyright: ignore[reportOptionalMemberAccess]
+    product = Value(make_node("MatMul", (x, weight), (), total.types))
+    if keeps:
+        product = Value(make_node("Add", (product, Value(total)), (), total.types))
+    return replace(region.piece, results=(product,))
+
+
+def surveyed(piece: Piece, allowed: int = 100 * WEIGHT) -> Growth:
+    growth = Growth(allowed)
+    growth.survey(piece)
+    return growth
+
+
+def test_two_weights_that_become_one_take_less() -> None:
+    piece, (region,) = sums("ab")
+    growth = surveyed(piece, allowed=0)
+    change = growth.change([region], merged(region))
+    assert change.bytes == -WEIGHT
+    assert growth.allows(change)
+    assert growth.fits([region], merged(region), share=0.1)
+
+
+def test_weights_of_like_regions_are_counted_for_each_and_shared_ones_once() -> None:
+    piece, regions = sums("ab", "cd")
+    assert surveyed(piece).change(regions, merged(regions[0], keeps=True)).bytes == 2 * WEIGHT
+    piece, regions = sums("ab", "ab")
+    assert surveyed(piece).change(regions, merged(regions[0], keeps=True)).bytes == WEIGHT
+    assert surveyed(piece).change(regions, merged(regions[0])).bytes == -WEIGHT
+
+
+def test_what_another_kind_reads_stays_until_that_is_rewritten_too() -> None:
+    piece, (one, other) = sums("ab", "ab")
+    growth = surveyed(piece)
+    first = growth.change([one], merged(one))
+    assert first.bytes == WEIGHT
+    growth.take(first)
+    second = growth.change([other], merged(other))
+    assert (second.made, second.bytes) == (frozenset(), -2 * WEIGHT)
+
+
+def test_weights_that_an_earlier_kind_made_cost_nothing_more() -> None:
+    piece, (one, other) = sums("ab", "ab")
+    growth = surveyed(piece, allowed=WEIGHT)
+    growth.take(growth.change([one], merged(one, keeps=True)))
+    assert growth.change([other], merged(other, keeps=True)).bytes == 0
+    assert growth.fits([other], merged(other, keeps=True), share=0.1)
+    piece, (one, other) = sums("ab", "cd")
+    growth = surveyed(piece, allowed=WEIGHT)
+    growth.take(growth.change([one], merged(one, keeps=True)))
+    assert not growth.fits([other], merged(other, keeps=True), share=0.1)
+    assert not growth.allows(growth.change([other], merged(other, keeps=True)))
+
+
+def test_regions_that_share_are_alike_in_the_search_too() -> None:
+    piece, regions = sums("ab", "ab", "ab")
+    assert surveyed(piece, allowed=WEIGHT).fits(regions, merged(regions[0], keeps=True), share=1.0)
+    piece, regions = sums("ab", "cd", "ef")
+    assert not surveyed(piece, allowed=2 * WEIGHT).fits(regions, merged(regions[0], keeps=True), share=1.0)
+    assert surveyed(piece, allowed=3 * WEIGHT).fits(regions, merged(regions[0], keeps=True), share=1.0)
