@@ -6,9 +6,12 @@ A search returns its candidates as steps told in names; here they are taken agai
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing.context import ForkContext
+from multiprocessing.pool import Pool
 
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Step, Taken
@@ -57,15 +60,32 @@ def explore_all(
 
     _work = work
     try:
-        with context.Pool(workers) as pool:
+        with _started(context, workers) as pool:
             answer = pool.map_async(_call, range(len(tasks)), chunksize=1)
             while not answer.ready():
                 answer.wait(POLL_SECONDS)
                 enough.value = hurried()
             told = answer.get()
+            pool.close()
+            pool.join()
     finally:
         _work = _nothing
     return [_retaken(task, found, rules, rewriter) for task, found in zip(tasks, told, strict=True)]
+
+
+def _started(context: ForkContext, workers: int) -> Pool:
+    """Processes that end when they are told to: what the program does when it is told so is not for them to do, and
+    nobody may tell them before they know."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        return context.Pool(workers, _obey)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _obey() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def _nothing(k: int) -> _Told:
