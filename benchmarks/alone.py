@@ -99,11 +99,11 @@ class Priced(Judge):
         prices = {c: t for c, t in look.times.items() if t is not None}
         own = prices[look.candidates[0]]
         for chosen in sorted(prices, key=lambda c: (round(prices[c] / own, 6), len(c.steps))):
-            growth = self._growth(look, chosen)
+            change = self._change(look, chosen)
             if prices[chosen] > WORTH * own:
                 return ()
-            if growth is not None:
-                self._grown += growth
+            if change is not None:
+                self.growth.take(change)
                 self._keep(look, chosen, (own, prices[chosen]), True, timed=False)
                 return chosen.steps
         return ()

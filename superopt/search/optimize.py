@@ -33,6 +33,7 @@ from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rule import Rule
 from superopt.runtime.recipe import flat_options
 from superopt.search.aim import aim_of
+from superopt.search.contest import Contest
 from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.ending import Ending
 from superopt.search.foretold import foretell, notes_of
@@ -45,20 +46,17 @@ from superopt.search.rulebook import Rulebook, open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
 from superopt.search.stages import Tell
 from superopt.search.trace import own_rules_used, told
-from superopt.search.trial import ORIGINAL, Heard, Trial
-from superopt.search.variants import TIDIED, Repairer, Variant, variants
+from superopt.search.trial import Heard, Trial
+from superopt.search.variants import TIDIED, Repairer, Variant, leaner, variants
 from superopt.search.verdict import nothing_to_check, verdict
 from superopt.search.workshop import Workshop
 
 Found = Callable[[ModelFacts, list[str], Environment], None]
 
-HEAT, RACE, FURTHER, PORTABLE = 0.2, 1.0, 2.0, 0.3
-"""Shares of the budget: to choose among variants; to compare the chosen one with the original, which ends as soon as
-the two are told apart; on top of that, while a small gain is still open; and to see what standard operators alone would
-give."""
+RACE, FURTHER, PORTABLE = 1.0, 2.0, 0.3
+"""Shares of the budget: to compare the chosen variant with the original, which ends as soon as the two are told apart;
+on top of that, while a small gain is still open; and to see what standard operators alone would give."""
 ONLY_ANSWERS = "an exported or read-only file only answers: what was measured besides was not added"
-ALIKE = 1.01
-"""Times of variants that are no different; among those the one whose regions gained most is chosen."""
 INTERRUPTED = "interrupted: the search ended with what it had until then, which was checked in full and timed in short"
 DEPLOY = {"cpu": 0.2, "cuda": 0.5}
 """And to find session options: a GPU has more of them, they are worth more, and its sessions take longer to open."""
@@ -131,7 +129,8 @@ class _Run:
         workshop = Workshop(self.base, tidied.graph, book, self._vocabulary(self.options.allow == "contrib"))
         with Ground(self.trial, self.options, self.tell, self.ending) as ground:
             hunting = ground.hunt(workshop)
-            variant, files = self._best(variants(workshop, tidied.rewrites, hunting.found), hunting.found, self._worth)
+            candidates = self._variants(workshop, tidied.rewrites, hunting.found)
+            variant, files = self._best(candidates, hunting.found, self._worth)
             repairer = Repairer(self.base, workshop, self.growth, self._check, self.tell, self.ending)
             checked = repairer.repaired(variant) if variant.is_changed or self.base is not self.model else None
             written = files.get(variant.name)
@@ -206,14 +205,15 @@ class _Run:
     def _worth(self, speedup: float) -> None:
         self.ending.is_worth(speedup, "predicted" if isinstance(self.trial, RecordedTrial) else "measured")
 
+    def _variants(self, workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:
+        found = variants(workshop, passes, hunted)
+        timed = not self.ending.is_asked() and not isinstance(self.trial, RecordedTrial)
+        return [*found, *leaner(workshop, passes, hunted, found)] if timed else found
+
     def _best(
         self, candidates: list[Variant], hunted: Hunted, heard: Heard | None = None
     ) -> tuple[Variant, dict[str, Written]]:
-        """The variant that runs fastest as a whole, and the files of all.
-
-        Whole models are timed briefly here, regions were timed to a percent or two. So where variants are alike, and
-        where there is no time for them, what the regions gained decides.
-        """
+        """The variant that runs fastest as a whole, and the files of all."""
         changed = [c for c in candidates if c.is_changed]
         if not changed:
             return candidates[0], {}
@@ -221,16 +221,8 @@ class _Run:
         most = max(changed, key=lambda c: hunted.saving(c.trace))
         if len(changed) == 1 or self.ending.is_asked() or isinstance(self.trial, RecordedTrial):
             return most, files
-        try:
-            models = {ORIGINAL: self.model, **{name: load(w.path) for name, w in files.items()}}
-            comparison, _ = self.trial.compare_all(models, HEAT * self.options.budget, heard)
-        except CannotRun:
-            return changed[0], files
-        speeds = {c.name: comparison.pair(c.name).speedup or 0.0 for c in changed}
-        if heard is not None:
-            heard(max(speeds.values()))
-        alike = [c for c in changed if speeds[c.name] * ALIKE >= max(speeds.values())]
-        return max(alike, key=lambda c: (hunted.saving(c.trace), speeds[c.name])), files
+        contest = Contest(self.trial, self.model, hunted, self.options.budget, heard)
+        return contest.winner(changed, {name: written.path for name, written in files.items()}), files
 
     def _stage(self, graph: Graph) -> Written:
         self.staged += 1

@@ -6,7 +6,7 @@ A replay believes nothing: rules must be proved as they stand, and every step mu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from superopt.errors import CannotReplay
 from superopt.ir.graph import Node
@@ -72,6 +72,19 @@ def replay_one(
         watch(taken)
         inner = taken.after
     return stitch(piece, region, inner, piece.names).piece
+
+
+def replay_some(piece: Piece, record: Traced, rules: Rules, rewriter: Rewriter) -> tuple[Piece, Traced]:
+    """Those of the steps that still find their place, without those before them that do not; and which they are."""
+    region = extract(piece, _members(piece, record), record.where)
+    inner, done = region.piece, list[Step]()
+    for step in record.steps:
+        found = rewriter.find(inner, rules.patterns[step.rule], step)
+        if not isinstance(found, str):
+            taken = rewriter.take(inner, *found, piece.names)
+            inner = taken.after
+            done.append(taken.step)
+    return stitch(piece, region, inner, piece.names).piece, replace(record, steps=tuple(done))
 
 
 def _shown(step: Step) -> str:

@@ -6,20 +6,24 @@ A region's time is not its time in the model; which variant is best, whole model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model
+from superopt.ir.onnx.stats import total_bytes
 from superopt.normalize import normalize
 from superopt.report import CheckReport, Rewrite
 from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
+from superopt.search.leaving_out import MOST, brought_in, leaving_out
 from superopt.search.stages import Tell
 from superopt.search.trace import Traced
 from superopt.search.workshop import Workshop
 
 ATTEMPTS = 5
+ROOM = 2 << 30
+"""Bytes of files for variants that only leave something out, at most."""
 TIDIED, ALL, SURE, BEST = "tidied", "all rewrites", "the sure rewrites", "the best rewrites"
 
 Check = Callable[[Graph], CheckReport]
@@ -38,6 +42,8 @@ class Variant:
     left_out: tuple[tuple[str, str], ...] = ()
     is_repaired: bool = False
     """Whether rewrites were left out because they changed the outputs."""
+    leaves_out: str = ""
+    """The operator that was left out to see whether it pays."""
 
     @property
     def is_changed(self) -> bool:
@@ -63,6 +69,25 @@ def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) ->
             found.append(Variant(name, graph, passes, tuple(some), notes=tuple(notes)))
             most = len(kept)
     return found
+
+
+def leaner(
+    workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted, others: Sequence[Variant]
+) -> Iterator[Variant]:
+    """All rewrites but those that bring in one operator, for those that there are most of."""
+    everything = next((v for v in others if v.name == ALL), None)
+    if everything is None:
+        return
+    room = ROOM // max(1, total_bytes(workshop.model))
+    seen = [v.trace for v in others]
+    rules = workshop.book.rules.patterns
+    for operator in brought_in(workshop.tidied, everything.graph)[: min(MOST, room)]:
+        used = {step.rule: rules[step.rule].rule for record in hunted.trace for step in record.steps}
+        graph, made, notes = workshop.build(workshop.fitting(leaving_out(hunted.trace, operator, used)))
+        if made and tuple(made) not in seen:
+            seen.append(tuple(made))
+            name = f"all rewrites but {operator}"
+            yield Variant(name, graph, passes, tuple(made), notes=tuple(notes), leaves_out=operator)
 
 
 @dataclass

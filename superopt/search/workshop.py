@@ -7,6 +7,7 @@ audit a result: there is no second way that could differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -37,7 +38,7 @@ from superopt.search.learning import Learner
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
 from superopt.search.stages import Tell
-from superopt.search.trace import Traced, replay_one
+from superopt.search.trace import Traced, replay_one, replay_some
 
 Combining = Callable[[Model, Sequence[Value]], Mapping[Value, Tensor]]
 
@@ -97,6 +98,19 @@ class Workshop:
         notes: list[str] = []
         graph = self._build(self.tidied, "", trace, made, notes, strict)
         return graph, made, notes
+
+    def fitting(self, trace: Sequence[Traced]) -> list[Traced]:
+        """What of these rewrites still finds its place where others that came before them were left out."""
+        rewriter = self.rewriter()
+        pieces = {where: piece_of(graph, rewriter.constants) for graph, where in graphs(self.tidied)}
+        found: list[Traced] = []
+        for record in trace:
+            with suppress(CannotReplay):
+                piece, fits = replay_some(pieces[record.where], record, self.book.rules, rewriter)
+                if fits.steps:
+                    pieces[record.where] = piece
+                    found.append(fits)
+        return found
 
     def _build(
         self, graph: Graph, where: str, trace: Sequence[Traced], made: list[Traced], notes: list[str], strict: bool

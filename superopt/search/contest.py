@@ -1,0 +1,62 @@
+"""Which of a model's variants runs fastest as a whole.
+
+Whole models are timed briefly here, regions were timed to a percent or two. So where variants are alike, and where
+there is no time for them, what the regions gained decides. One that leaves out an operator has gained less in its
+regions; it must be faster beyond doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from superopt.errors import CannotRun
+from superopt.ir.onnx import Model, load
+from superopt.search.hunted import Hunted
+from superopt.search.trial import ORIGINAL, Heard, Trial
+from superopt.search.variants import Variant
+
+HEAT, FINAL = 0.2, 0.5
+"""Shares of the budget: for all variants together, and for those that may be faster than what the regions say is."""
+ALIKE = 1.01
+"""Times of variants that are no different; among those the one whose regions gained most is chosen."""
+NEAR = 0.995
+"""Speed of a variant that leaves something out, over the chosen one's, from which on it may be the faster one."""
+RIVALS = 2
+"""That are timed once more, at most."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    trial: Trial
+    original: Model
+    hunted: Hunted
+    budget: float
+    heard: Heard | None = None
+
+    def winner(self, variants: Sequence[Variant], files: Mapping[str, Path]) -> Variant:
+        """Of several that differ from the original, given with their files."""
+        try:
+            models = {ORIGINAL: self.original, **{v.name: load(files[v.name]) for v in variants}}
+            comparison, _ = self.trial.compare_all(models, HEAT * self.budget, self.heard)
+        except CannotRun:
+            return variants[0]
+        speeds = {v.name: comparison.pair(v.name).speedup or 0.0 for v in variants}
+        if self.heard is not None:
+            self.heard(max(speeds.values()))
+        whole = [v for v in variants if not v.leaves_out]
+        alike = [v for v in whole if speeds[v.name] * ALIKE >= max(speeds[v.name] for v in whole)]
+        chosen = max(alike, key=lambda v: (self.hunted.saving(v.trace), speeds[v.name]))
+        rivals = [v for v in variants if v.leaves_out and speeds[v.name] >= NEAR * speeds[chosen.name]]
+        rivals.sort(key=lambda v: -speeds[v.name])
+        return self._final(chosen, rivals[:RIVALS], models) if rivals else chosen
+
+    def _final(self, chosen: Variant, rivals: Sequence[Variant], models: Mapping[str, Model]) -> Variant:
+        field = {v.name: models[v.name] for v in (chosen, *rivals)}
+        try:
+            comparison, _ = self.trial.compare_all(field, FINAL * self.budget)
+        except CannotRun:
+            return chosen
+        faster = [v for v in rivals if comparison.pair(v.name).verdict == "faster"]
+        return max(faster, key=lambda v: comparison.pair(v.name).speedup or 0.0, default=chosen)

@@ -1,0 +1,127 @@
+# pyright: basic
+"""Which variant of a model is returned: by whole models, and by regions where those cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from superopt.cost.result import Comparison, PairTiming, SubjectTiming
+from superopt.errors import CannotRun
+from superopt.ir.onnx import parse
+from superopt.normalize import normalize
+from superopt.rewrite.emit import Vocabulary
+from superopt.search.contest import Contest
+from superopt.search.hunted import Gain, Hunted
+from superopt.search.leaving_out import brought_in, leaving_out
+from superopt.search.trace import Traced
+from superopt.search.variants import ALL, Variant, leaner, variants
+from superopt.search.workshop import Workshop
+from tests.search.test_ablation import GELU, LORA, with_gelu
+from tests.search.test_hunt import BOOK, hunted
+
+pytestmark = pytest.mark.ort
+
+FUSED = "com.microsoft::Gelu"
+
+
+def test_an_operator_is_left_out_and_the_other_rewrites_stay() -> None:
+    shop, found, _ = hunted(with_gelu())
+    everything = variants(shop, (), found)[1]
+    assert everything.name == ALL
+    assert brought_in(shop.tidied, everything.graph) == [FUSED]
+    [lean] = leaner(shop, (), found, [everything])
+    assert lean.leaves_out == FUSED
+    kinds = [node.kind for node in lean.graph.nodes]
+    assert FUSED not in kinds
+    assert kinds.count("MatMul") + kinds.count("Gemm") == 1, "the low-rank branch is merged as before"
+    assert not {r.kind for r in lean.trace} & {r.kind for r in everything.trace}, "nobody has timed such a region"
+
+
+def test_regions_that_were_alike_stay_alike() -> None:
+    steps = tuple(s for r in hunted(with_gelu())[1].trace for s in r.steps)
+    trace = [Traced((f"n{k}",), steps, kind=1 + k % 2) for k in range(4)]
+    rules = {name: BOOK.rules.patterns[name].rule for name in (LORA, GELU)}
+    found = leaving_out(trace, FUSED, rules)
+    assert [r.kind for r in found] == [3, 4, 3, 4]
+    assert all(GELU not in [s.rule for s in r.steps] for r in found)
+
+
+def test_what_no_longer_fits_is_left_out_with_it() -> None:
+    shop, found, _ = hunted(with_gelu())
+    lost = [Traced(("nowhere",), found.trace[0].steps)]
+    assert shop.fitting([*found.trace, *lost]) == found.trace
+    assert isinstance(shop, Workshop)
+
+
+@dataclass
+class Told:
+    """A trial that answers with speeds by name over the first model's."""
+
+    speeds: Mapping[str, float]
+    asked: list[list[str]] = field(default_factory=list)
+    fails: bool = False
+
+    def compare_all(self, models, seconds, heard=None):
+        if self.fails:
+            raise CannotRun("no")
+        first, *others = models
+        self.asked.append(list(models))
+        pairs = []
+        for name in others:
+            speed = self.speeds[name] / self.speeds[first]
+            verdict = "faster" if speed > 1.002 else "slower" if speed < 0.998 else "not faster"
+            pairs.append(
+                PairTiming(name=name, verdict=verdict, reason="", speedup=speed, interval=None, sittings=1, pairs=9)
+            )
+        subjects = tuple(SubjectTiming(name=name, latency=None) for name in models)
+        return Comparison(subjects=subjects, pairs=tuple(pairs), seconds=1.0, one_at_a_time=False), False
+
+
+def contest(told: Told, tmp_path: Path) -> str:
+    proto = with_gelu()
+    model = parse(proto.SerializeToString())
+    graph = normalize(model).graph
+    steps = (Traced(("a",), (), kind=1), Traced(("b",), (), kind=2))
+    entrants = [
+        Variant("all", graph, (), steps),
+        Variant("some", graph, (), steps[:1]),
+        Variant("lean", graph, (), (Traced(("a",), (), kind=3),), leaves_out=FUSED),
+    ]
+    gains = [Gain(kind, 1, (2.0, 1.0), (2.0, 1.0), ()) for kind in (1, 2)]
+    files = {v.name: tmp_path / f"{v.name}.onnx" for v in entrants}
+    for path in files.values():
+        path.write_bytes(proto.SerializeToString())
+    found = Contest(told, model, Hunted(gains=gains), 10.0).winner(entrants, files)  # pyright: ignore[reportArgumentType]
+    return found.name
+
+
+@pytest.mark.parametrize(
+    ("speeds", "winner", "looks"),
+    [
+        ({"all": 1.30, "some": 1.305, "lean": 1.2}, "all", 1),  # alike: the regions gained more
+        ({"all": 1.30, "some": 1.35, "lean": 1.2}, "some", 1),
+        ({"all": 1.30, "some": 1.2, "lean": 1.305}, "lean", 2),  # faster beyond doubt, once it is looked at closely
+        ({"all": 1.30, "some": 1.2, "lean": 1.301}, "all", 2),
+        ({"all": 1.30, "some": 1.2, "lean": 1.28}, "all", 1),
+    ],
+)
+def test_regions_decide_between_variants_that_are_alike(
+    speeds: Mapping[str, float], winner: str, looks: int, tmp_path: Path
+) -> None:
+    told = Told({"original": 1.0, **speeds})
+    assert contest(told, tmp_path) == winner
+    assert len(told.asked) == looks
+
+
+def test_what_cannot_be_timed_is_decided_by_its_order(tmp_path: Path) -> None:
+    assert contest(Told({}, fails=True), tmp_path) == "all"
+
+
+def test_without_the_operators_of_onnxruntime_nothing_is_left_out() -> None:
+    model = parse(with_gelu().SerializeToString())
+    shop = Workshop(model, normalize(model).graph, BOOK, Vocabulary(contrib=False))
+    assert list(leaner(shop, (), Hunted(), variants(shop, (), Hunted()))) == []
