@@ -99,9 +99,9 @@ def _first_reader(piece: Piece, value: Value) -> str:
     return piece.tags[users[0]].outputs[0] if users else "value"
 
 
-def weights_read(piece: Piece) -> Counter[Value]:
-    """What the piece's nodes read that is known before it runs, and how often."""
-    return Counter(v for node in piece.members for v in node.operands if piece.constants.is_weight(v))
+def weights_read(piece: Piece) -> dict[Value, None]:
+    """What the piece's nodes read that is known before it runs."""
+    return {v: None for node in piece.members for v in node.operands if piece.constants.is_weight(v)}
 
 
 def _named(piece: Piece, node: Node, digests: Mapping[str, str]) -> Label:

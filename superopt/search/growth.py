@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +11,9 @@ from superopt.rewrite.weights import CannotCombine, combined_bytes
 from superopt.rewrite.whole import weights_read
 from superopt.search.regions import Region, weight_nodes
 
-ROOM = 2
-"""Times its own weights that a region may take besides while it is searched: halfway, old and new weights are there."""
+ROOM = 1
+"""Times its own weights that a region may take besides, whatever its share: bytes that one kind of region takes for
+little, another may miss."""
 
 
 @dataclass(frozen=True)
@@ -22,69 +22,74 @@ class Change:
 
     made: frozenset[Value]
     """That were not there."""
-    left: Counter[Value]
-    """By how many nodes fewer they are read."""
+    dropped: frozenset[Value]
     bytes: int
 
 
 class Growth:
+    """Within a round of choices what some regions drop counts as gone, in hope that others which read it will drop it
+    too; the next survey knows."""
+
     def __init__(self, allowed: int) -> None:
-        self._allowed, self._grown = allowed, 0
-        self._made: set[Value] = set()
-        self._read: Counter[Value] = Counter()
+        self._allowed, self._chosen = allowed, 0
+        self._first: dict[str, int] = {}
+        self._now: dict[str, int] = {}
+        self._there: set[Value] = set()
+        self._dropped: set[Value] = set()
         self._own: dict[tuple[Value, ...], _Own] = {}
         """By the results of the first of a kind."""
 
-    def survey(self, piece: Piece) -> None:
+    def survey(self, piece: Piece, where: str = "") -> None:
         """This is the graph, as it is now."""
-        self._read = weights_read(piece)
+        self._there = set(weights_read(piece))
+        self._now[where] = bytes_of(self._there)
+        self._first.setdefault(where, self._now[where])
+        self._chosen = 0
+        self._dropped.clear()
         self._own.clear()
+
+    @property
+    def left(self) -> int:
+        """Bytes that the model may still grow by."""
+        return self._allowed - sum(self._now[where] - first for where, first in self._first.items()) - self._chosen
 
     def fits(self, group: Sequence[Region], piece: Piece, share: float) -> bool:
         """Whether the model may grow by what it takes to compute these regions, which are alike, as `piece` does the
-        first; and that is their share of what is left, or no more than `ROOM` times their weights: bytes that one kind
-        of region takes for little, another may miss."""
+        first; and that is their share of what is left, or no more than `ROOM` times their weights."""
         own = self._own_of(group)
         after = weights_read(piece)
-        made = _bytes(v for v in after if v not in own.weights and v not in self._made)
-        freed = _bytes(v for v in own.alone if v not in after)
-        added = own.copies * (made - freed)
-        return added <= 0 or added <= min(self._left, max(share * self._left, ROOM * own.copies * own.bytes))
+        made = bytes_of(v for v in after if v not in self._there)
+        dropped = bytes_of(v for v in own.weights if v not in after and v not in self._dropped)
+        added = own.copies * (made - dropped)
+        return added <= 0 or added <= min(self.left, max(share * self.left, ROOM * own.copies * own.bytes))
 
     def change(self, group: Sequence[Region], piece: Piece) -> Change:
         first = group[0].piece
         before, after = weights_read(first), weights_read(piece)
         made: set[Value] = set()
-        left: Counter[Value] = Counter()
+        dropped: set[Value] = set()
         for region in group:
             there = _corresponding(first, region.piece, piece)
             made.update(there.get(v, v) for v in after)
-            left.update({there.get(v, v): times for v, times in before.items() if v not in after})
-        made -= self._made
-        made -= self._read.keys()
-        freed = [v for v, times in left.items() if times >= self._read[v]]
-        return Change(frozenset(made), left, _bytes(made) - _bytes(freed))
+            dropped.update(there.get(v, v) for v in before if v not in after)
+        made -= self._there
+        dropped -= self._dropped
+        return Change(frozenset(made), frozenset(dropped), bytes_of(made) - bytes_of(dropped))
 
     def allows(self, change: Change) -> bool:
-        return change.bytes <= max(0, self._left)
+        return change.bytes <= max(0, self.left)
 
     def take(self, change: Change) -> None:
-        self._grown += max(change.bytes, 0)
-        self._made |= change.made
-        self._read -= change.left
-        self._own.clear()
-
-    @property
-    def _left(self) -> int:
-        return self._allowed - self._grown
+        self._chosen += change.bytes
+        self._there |= change.made
+        self._dropped |= change.dropped
 
     def _own_of(self, group: Sequence[Region]) -> _Own:
         first = group[0].piece
         if first.results not in self._own:
-            weights = weights_read(first)
+            weights = frozenset(weights_read(first))
             copies = len({frozenset(weights_read(region.piece)) for region in group})
-            alone = [v for v, times in weights.items() if self._read[v] * copies <= times * len(group)]
-            self._own[first.results] = _Own(frozenset(weights), tuple(alone), copies, _bytes(weights))
+            self._own[first.results] = _Own(weights, copies, bytes_of(weights))
         return self._own[first.results]
 
 
@@ -93,8 +98,6 @@ class _Own:
     """Of a kind of region as it is."""
 
     weights: frozenset[Value]
-    alone: tuple[Value, ...]
-    """Those that no other kind reads."""
     copies: int
     """Regions of the kind whose weights differ."""
     bytes: int
@@ -113,7 +116,7 @@ def _corresponding(first: Piece, other: Piece, rewritten: Piece) -> dict[Value, 
     return moved
 
 
-def _bytes(weights: Iterable[Value]) -> int:
+def bytes_of(weights: Iterable[Value]) -> int:
     return sum(_size(value) for value in weights)
 
 

@@ -85,7 +85,7 @@ class Hunter:
         kinds = self._kinds([region for region, _ in found])
         candidates = {region.members: group for region, group in found}
         whole = self._price(cut(piece, is_open(self.rewriter), 0, where)) if found else None
-        self.judge.growth.survey(piece)
+        self.judge.growth.survey(piece, where)
         for key, look in self._looks(kinds, kinds, whole).items():
             look.candidates, look.curious = candidates[look.region.members], True
             self.judge.time(look)
@@ -100,7 +100,7 @@ class Hunter:
         kinds = self._kinds(regions)
         if not number:
             self.found.regions += len(regions)
-        self.judge.growth.survey(piece)
+        self.judge.growth.survey(piece, where)
         self._choose_all({key: group for key, group in kinds.items() if key not in self._choices}, kinds)
         return self._apply_all(piece, kinds, where)
 

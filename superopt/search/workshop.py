@@ -26,11 +26,12 @@ from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Step
 from superopt.rewrite.weights import CannotCombine, combine
-from superopt.rewrite.whole import graph_of, piece_of
+from superopt.rewrite.whole import graph_of, piece_of, weights_read
 from superopt.search.bodies import bodies, graphs
 from superopt.search.ending import Ending
 from superopt.search.forecast import Forecast
 from superopt.search.foreteller import Foreteller
+from superopt.search.growth import bytes_of
 from superopt.search.hunt import Hunter
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import Judge
@@ -39,6 +40,7 @@ from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
 from superopt.search.stages import Tell
 from superopt.search.trace import Traced, replay_one, replay_some
+from superopt.search.trimming import trimmed
 
 Combining = Callable[[Model, Sequence[Value]], Mapping[Value, Tensor]]
 
@@ -72,7 +74,13 @@ class Workshop:
             self._mutate(pieces, hunter)
         for piece, where in pieces:
             hunter.run(piece, where)
+        before = self._weights([])
+        hunter.found.trace = trimmed(hunter.found, budget.growth, lambda trace: self._weights(trace) - before)
         return hunter.found, scales.learner.rank_correlation
+
+    def _weights(self, trace: Sequence[Traced]) -> int:
+        """Bytes of the weights of all graphs."""
+        return sum(bytes_of(weights_read(piece)) for piece in self.replayed(trace)[1].values())
 
     def _mutate(self, pieces: Sequence[tuple[Piece, str]], hunter: Hunter) -> None:
         """Adds the mutants that are faster to the rules, each proved."""
@@ -101,6 +109,10 @@ class Workshop:
 
     def fitting(self, trace: Sequence[Traced]) -> list[Traced]:
         """What of these rewrites still finds its place where others that came before them were left out."""
+        return self.replayed(trace)[0]
+
+    def replayed(self, trace: Sequence[Traced]) -> tuple[list[Traced], Mapping[str, Piece]]:
+        """The same, and the graphs as they are then, by the way there."""
         rewriter = self.rewriter()
         pieces = {where: piece_of(graph, rewriter.constants) for graph, where in graphs(self.tidied)}
         found: list[Traced] = []
@@ -110,7 +122,7 @@ class Workshop:
                 if fits.steps:
                     pieces[record.where] = piece
                     found.append(fits)
-        return found
+        return found, pieces
 
     def _build(
         self, graph: Graph, where: str, trace: Sequence[Traced], made: list[Traced], notes: list[str], strict: bool

@@ -13,11 +13,14 @@ from superopt.ir.onnx import parse
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter
-from superopt.rewrite.whole import piece_of
-from superopt.search.growth import Growth
-from superopt.search.regions import Region, extract
+from superopt.rewrite.whole import piece_of, weights_read
+from superopt.search.growth import Growth, bytes_of
+from superopt.search.hunted import Gain, Hunted
+from superopt.search.regions import Region, extract, stitch
+from superopt.search.trace import Traced
+from superopt.search.trimming import trimmed
 from tests.search.rewritten import fill
-from tests.search.test_hunt import BOOK
+from tests.search.test_hunt import BOOK, hunted, lora
 
 pytestmark = pytest.mark.unit
 
@@ -76,14 +79,17 @@ def test_weights_of_like_regions_are_counted_for_each_and_shared_ones_once() -> 
     assert surveyed(piece).change(regions, merged(regions[0])).bytes == -WEIGHT
 
 
-def test_what_another_kind_reads_stays_until_that_is_rewritten_too() -> None:
+def test_what_another_kind_reads_is_gone_in_hope_until_the_next_survey() -> None:
     piece, (one, other) = sums("ab", "ab")
-    growth = surveyed(piece)
+    growth = surveyed(piece, allowed=WEIGHT)
     first = growth.change([one], merged(one))
-    assert first.bytes == WEIGHT
+    assert first.bytes == -WEIGHT
     growth.take(first)
     second = growth.change([other], merged(other))
-    assert (second.made, second.bytes) == (frozenset(), -2 * WEIGHT)
+    assert (second.made, second.dropped, second.bytes) == (frozenset(), frozenset(), 0)
+    assert growth.left == 2 * WEIGHT
+    growth.survey(stitch(piece, one, merged(one)).piece)
+    assert growth.left == 0, "the other one still reads both"
 
 
 def test_weights_that_an_earlier_kind_made_cost_nothing_more() -> None:
@@ -105,3 +111,26 @@ def test_regions_that_share_are_alike_in_the_search_too() -> None:
     piece, regions = sums("ab", "cd", "ef")
     assert not surveyed(piece, allowed=2 * WEIGHT).fits(regions, merged(regions[0], keeps=True), share=1.0)
     assert surveyed(piece, allowed=3 * WEIGHT).fits(regions, merged(regions[0], keeps=True), share=1.0)
+
+
+def test_what_would_be_too_much_in_the_end_is_cut_down_by_what_gained_least() -> None:
+    trace = [Traced((f"n{k}",), (), kind=1 + k % 3) for k in range(6)]
+    gains = [Gain(kind, 2, (2.0, 1.0), (2.0, 2.0 - kind), ()) for kind in (1, 2)]
+    found = Hunted(trace=trace, gains=gains)
+    assert trimmed(found, 6, len) == trace
+    assert not found.notes
+    assert [r.kind for r in trimmed(found, 5, len)] == [1, 2, 1, 2], "of the third nobody knows what it gained"
+    assert [r.kind for r in trimmed(found, 3, len)] == [2, 2]
+    assert trimmed(found, -1, len) == []
+    assert all("--growth" in note for note in found.notes)
+
+
+def test_the_file_grows_by_what_was_counted() -> None:
+    """A weight that only some of its readers still read is counted once more in the end."""
+    shop, found, _ = hunted(lora(3))
+    graph, made, _ = shop.build(found.trace)
+    size = sum(c.tensor.nbytes for c in graph.constants) - sum(c.tensor.nbytes for c in shop.tidied.constants)
+    assert made
+    before = sum(bytes_of(weights_read(p)) for p in shop.replayed([])[1].values())
+    after = sum(bytes_of(weights_read(p)) for p in shop.replayed(found.trace)[1].values())
+    assert after - before == size
