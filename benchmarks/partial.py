@@ -35,7 +35,7 @@ from superopt.rewrite.whole import piece_of
 from superopt.runtime.deployment import Deployment, Target
 from superopt.runtime.facts import device_facts, runtime_facts
 from superopt.runtime.target import resolve_target
-from superopt.search.explore import Candidate
+from superopt.search.candidate import Candidate
 from superopt.search.learning import Learner
 from superopt.search.mutated import candidates_of
 from superopt.search.regions import extract

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
-from superopt.search.explore import Candidate
+from superopt.search.candidate import Candidate
 
 MOST = 4
 """Rules that are left out in turn: those that change the predicted cost most."""

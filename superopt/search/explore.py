@@ -17,14 +17,15 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from superopt.ir.graph import Node, Value
 from superopt.rewrite.likeness import Likeness
 from superopt.rewrite.match import Match
 from superopt.rewrite.piece import Piece, new_nodes
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
-from superopt.search.themes import Theme, theme
+from superopt.search.candidate import Candidate
+from superopt.search.condense import condensed
+from superopt.search.themes import Theme
 
 CLIMB = 3
 """Steps in a row that may fail to pay."""
@@ -43,28 +44,14 @@ cost the same, and the first four leave the last four together."""
 Price = Callable[[Piece], float]
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A graph that computes the same, what it is predicted to cost, and how to get there."""
-
-    piece: Piece
-    cost: float
-    steps: tuple[Taken, ...]
-    fresh: frozenset[Node] = frozenset()
-    """Nodes that the last steps made without paying; empty when the last step paid."""
-    climb: int = 0
-
-    @cached_property
-    def theme(self) -> Theme:
-        return theme(self.piece.members)
-
-
 @dataclass(frozen=True)
 class Explored:
     candidates: tuple[Candidate, ...]
     """The start first, then all others by predicted cost."""
     seen: int
     exhausted: bool
+    condensed: Candidate | None = None
+    """Where fusing alone leads, whatever is predicted."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +87,14 @@ class _Search:
         self.best = first.cost
         self.visited.add(self.likeness.of(start.results))
         heapq.heappush(self.queue, (first.cost, 0, first))
+        fused = condensed(start, self.rules, self.rewriter, self.price, self.limits.out_of_time, self.taken)
         exhausted = True
         while (current := self._next()) is not None:
             if not self._expand(current):
                 exhausted = False
                 break
         self._trim()
-        return Explored((first, *self.kept), self.count + 1, exhausted)
+        return Explored((first, *self.kept), self.count + 1, exhausted, fused)
 
     def _trim(self) -> None:
         """The cheapest are kept, one for each theme before a second: of variations on one theme the clock tells

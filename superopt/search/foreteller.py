@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from superopt.cost.race import NO_TIME_LEFT
 from superopt.rewrite.rewriter import Taken
-from superopt.search.explore import Candidate
+from superopt.search.candidate import Candidate
 from superopt.search.judge import ALIKE, GUESSED, WORTH, Judge, Look, again
 
 

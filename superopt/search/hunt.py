@@ -15,8 +15,9 @@ from superopt.ir.graph import Value
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
 from superopt.search.ablation import ablated
+from superopt.search.candidate import Candidate
 from superopt.search.ending import Ending
-from superopt.search.explore import Candidate
+from superopt.search.explore import Explored
 from superopt.search.follow import follow
 from superopt.search.forecast import Forecast
 from superopt.search.hunted import Budget, Hunted
@@ -114,12 +115,14 @@ class Hunter:
         """A choice for every new kind of region; the costliest are timed first."""
         looks = self._looks(new, kinds)
         explored = self._explore(list(looks.values()))
-        for look, candidates in zip(looks.values(), explored, strict=True):
-            look.candidates = candidates
+        for look, found in zip(looks.values(), explored, strict=True):
+            look.candidates = found.candidates
+            if found.condensed is not None:
+                look.first = [found.condensed]
             self.judge.time(look)
         self.scales.learner.refit()
         for key, look in looks.items():
-            look.ablated = self._ablated(look)
+            look.first = self._ablated(look)
             self.judge.time(look)
             self._decide(key, look)
 
@@ -168,13 +171,13 @@ class Hunter:
         found = [(region, key) for key, group in kinds.items() for region in group]
         return sorted(found, key=lambda pair: piece.position(pair[0].members[0]))
 
-    def _explore(self, looks: Sequence[Look]) -> list[Sequence[Candidate]]:
+    def _explore(self, looks: Sequence[Look]) -> list[Explored]:
         regions = [look.region for look in looks]
         left = 0.0 if self.ending.is_asked() else self.budget.search - self.found.thinking
         if left <= 0 or not regions:
             self._stop = self._stop or bool(regions)
             self.found.exhausted = self.found.exhausted and not regions
-            return [() for _ in regions]
+            return [Explored((), 0, exhausted=False) for _ in regions]
         nodes = sum(len(region.members) for region in regions)
         self.tell("searching", f"{len(regions)} regions of different structure, {nodes} nodes")
         started = time.monotonic()
@@ -185,7 +188,7 @@ class Hunter:
         self.found.thinking += time.monotonic() - started
         self.found.candidates += sum(explored.seen for explored in found)
         self.found.exhausted = self.found.exhausted and all(explored.exhausted for explored in found)
-        return [explored.candidates for explored in found]
+        return found
 
     def _price_within_growth(self, look: Look) -> Callable[[Piece], float]:
         """Of graphs whose weights take more bytes than the region's part of what the model may grow by: infinite, so

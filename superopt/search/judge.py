@@ -10,8 +10,8 @@ from superopt.cost.regions import RegionSubject
 from superopt.ir.graph import Value
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Taken
+from superopt.search.candidate import Candidate
 from superopt.search.ending import Ending
-from superopt.search.explore import Candidate
 from superopt.search.forecast import Forecast
 from superopt.search.growth import Change, Growth
 from superopt.search.hunted import Budget, Gain, Hunted
@@ -28,7 +28,7 @@ PROMISING = 1.02
 """Predicted cost, over the region's own, up to which a candidate is timed."""
 WORTH = 0.985
 """Measured time, over the region's own, from which on a candidate is used: regions are timed to a percent or two."""
-HOPEFUL = 0.995
+HOPEFUL = 0.998
 """Predicted cost, over the region's own, from which on a candidate that was timed no slower is used in hope: what a
 region is too small to tell, the whole model may."""
 HOPED = 0.992
@@ -63,8 +63,9 @@ class Look:
     """Whether the clock is asked whatever is predicted."""
     guessed: set[Candidate] = field(default_factory=set[Candidate])
     """Those whose time is a prediction, where the device is not here to be asked."""
-    ablated: Sequence[Candidate] = ()
-    """Without one of the rules of what was fastest: the clock is asked about them first."""
+    first: Sequence[Candidate] = ()
+    """That the clock is asked about before others: where fusing alone leads; later, what was fastest without one of its
+    rules."""
     times: dict[Candidate, float | None] = field(default_factory=dict[Candidate, "float | None"])
     cores: dict[tuple[Value, ...], Candidate] = field(default_factory=dict[tuple[Value, ...], Candidate])
 
@@ -200,7 +201,7 @@ class Judge:
         chosen = [c for c in near if first.setdefault(c.theme, c) is c]
         ordered = [*chosen, *(c for c in near if c not in chosen)]
         found = {c.piece.results: c for c in look.times}
-        first_asked = [c for c in look.ablated if self._kernels.runs(c)]
+        first_asked = [c for c in look.first if self._kernels.runs(c)]
         for candidate in (*first_asked, *(c for one in ordered for c in self._with_core(one, look))):
             found.setdefault(candidate.piece.results, candidate)
         return [c for c in found.values() if c not in look.times]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from superopt.ir.graph import Node
-from superopt.search.explore import Candidate
+from superopt.search.candidate import Candidate
 
 Use: TypeAlias = tuple[str, tuple[tuple[str, str], ...], str]
 """An operator with what its attributes say in words (such as an activation), and the type of its first result."""

@@ -14,7 +14,7 @@ from superopt.partial.lift import Place, places
 from superopt.rewrite.pattern import Pattern
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules
-from superopt.search.explore import Candidate
+from superopt.search.candidate import Candidate
 from superopt.search.regions import Region, extract
 from superopt.search.scales import Scales
 from superopt.search.trace import refuse_detours

@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.context import ForkContext
 from multiprocessing.pool import Pool
+from typing import TypeAlias
 
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Step, Taken
 from superopt.runtime.cores import usable_cores
-from superopt.search.explore import Candidate, Explored, Limits, explore
+from superopt.search.candidate import Candidate
+from superopt.search.explore import Explored, Limits, explore
 
 POLL_SECONDS = 0.1
 
@@ -30,13 +32,18 @@ class Task:
     seconds: float
 
 
+_Words: TypeAlias = tuple[float, tuple[Step, ...]]
+"""A candidate's cost and its steps."""
+
+
 @dataclass(frozen=True)
 class _Told:
     """What a process found, in words."""
 
-    candidates: tuple[tuple[float, tuple[Step, ...]], ...]
+    candidates: tuple[_Words, ...]
     seen: int
     exhausted: bool
+    condensed: _Words | None
 
 
 def explore_all(
@@ -109,27 +116,39 @@ def _explore(
 
 
 def _tell(explored: Explored) -> _Told:
-    found = tuple((c.cost, tuple(taken.step for taken in c.steps)) for c in explored.candidates)
-    return _Told(found, explored.seen, explored.exhausted)
+    condensed = None if explored.condensed is None else _words(explored.condensed)
+    return _Told(tuple(map(_words, explored.candidates)), explored.seen, explored.exhausted, condensed)
+
+
+def _words(candidate: Candidate) -> _Words:
+    return candidate.cost, tuple(taken.step for taken in candidate.steps)
 
 
 def _retaken(task: Task, told: _Told, rules: Rules, rewriter: Rewriter) -> Explored:
-    known: dict[tuple[int, ...], tuple[Taken, ...]] = {(): ()}
-    numbers: dict[str, int] = {}
-    found: list[Candidate] = []
-    for cost, steps in told.candidates:
-        taken: tuple[Taken, ...] | None = ()
+    again = _Again(task.piece, rules, rewriter)
+    found = [again.taken(*words) for words in told.candidates]
+    condensed = None if told.condensed is None else again.taken(*told.condensed)
+    return Explored(tuple(c for c in found if c is not None), told.seen, told.exhausted, condensed)
+
+
+class _Again:
+    """Takes steps that are told; what several candidates begin with, once."""
+
+    def __init__(self, start: Piece, rules: Rules, rewriter: Rewriter) -> None:
+        self._start, self._rules, self._rewriter = start, rules, rewriter
+        self._known: dict[tuple[int, ...], tuple[Taken, ...]] = {(): ()}
+        self._numbers: dict[str, int] = {}
+
+    def taken(self, cost: float, steps: Sequence[Step]) -> Candidate | None:
+        taken: tuple[Taken, ...] = ()
         prefix: tuple[int, ...] = ()
         for step in steps:
-            prefix = (*prefix, numbers.setdefault(str(step), len(numbers)))
-            if prefix not in known:
-                piece = taken[-1].after if taken else task.piece
-                match = rewriter.find(piece, rules.patterns[step.rule], step)
+            prefix = (*prefix, self._numbers.setdefault(str(step), len(self._numbers)))
+            if prefix not in self._known:
+                piece = taken[-1].after if taken else self._start
+                match = self._rewriter.find(piece, self._rules.patterns[step.rule], step)
                 if isinstance(match, str):
-                    taken = None
-                    break
-                known[prefix] = (*taken, rewriter.take(piece, *match))
-            taken = known[prefix]
-        if taken is not None:
-            found.append(Candidate(taken[-1].after if taken else task.piece, cost, taken))
-    return Explored(tuple(found), told.seen, told.exhausted)
+                    return None
+                self._known[prefix] = (*taken, self._rewriter.take(piece, *match))
+            taken = self._known[prefix]
+        return Candidate(taken[-1].after if taken else self._start, cost, taken)

@@ -16,7 +16,8 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of
 from superopt.search.ablation import ablated
-from superopt.search.explore import Candidate, Limits, explore
+from superopt.search.candidate import Candidate
+from superopt.search.explore import Limits, explore
 from superopt.search.regions import graph_of_region
 from tests.search.test_hunt import BOOK, lora
 
