@@ -35,6 +35,8 @@ HOPED = 0.992
 """Measured time, over the region's own, from which on a candidate is used in hope whatever is predicted."""
 ALIKE = 1.015
 """Measured times that are no different; among those the fewest steps win."""
+CHANCES = 3
+"""Candidates that are timed a second time, at most: the first of them may have been lucky, or the region unlucky."""
 GUESSED = 0.85
 """Predicted cost, over the region's own, from which on a candidate is used that nobody has timed."""
 TRIMMED = 1.005
@@ -137,18 +139,14 @@ class Judge:
         timed = {c: t for c, t in timed.items() if t <= worth * own}
         if not timed:
             return ()
-        alike = [c for c, t in timed.items() if t <= ALIKE * min(timed.values())]
-        chosen = min(alike, key=lambda c: (len(c.steps), timed[c]))
-        change = self._change(look, chosen)
-        if change is None:
-            return ()
-        own, taken = self._again(look, chosen)
-        if own is None or taken is None or taken > own:
-            return ()
-        sure = sure and taken <= WORTH * own
-        self.growth.take(change)
-        self._keep(look, chosen, (own, taken), sure)
-        return chosen.steps
+        for chosen in _in_turn(timed)[:CHANCES]:
+            change = self._change(look, chosen)
+            before, after = self._again(look, chosen) if change is not None else (None, None)
+            if change is not None and before is not None and after is not None and after <= before:
+                self.growth.take(change)
+                self._keep(look, chosen, (before, after), sure and after <= WORTH * before)
+                return chosen.steps
+        return ()
 
     def _guessed(self, look: Look) -> tuple[Taken, ...]:
         """The steps to the graph that is predicted to be much faster, where no time was left to ask the clock; in hope:
@@ -259,3 +257,10 @@ class Judge:
         too_many = f"adds {change.bytes} bytes of weights: more than --growth allows"
         self.found.notes.append(f"{rules} would pay, but {too_many}")
         return None
+
+
+def _in_turn(timed: Mapping[Candidate, float]) -> list[Candidate]:
+    """Of those that are as good as the fastest, the one with the fewest steps; then the others, the fastest first."""
+    alike = [c for c, t in timed.items() if t <= ALIKE * min(timed.values())]
+    first = min(alike, key=lambda c: (len(c.steps), timed[c]))
+    return [first, *sorted((c for c in timed if c is not first), key=lambda c: timed[c])]

@@ -22,9 +22,10 @@ from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of
+from superopt.search.candidate import Candidate
 from superopt.search.ending import Ending
 from superopt.search.hunted import Budget
-from superopt.search.judge import GUESSED
+from superopt.search.judge import GUESSED, Judge, Look
 from superopt.search.learning import spearman
 from superopt.search.optimize import Destination, optimize_model
 from superopt.search.parallel import Task, explore_all
@@ -290,3 +291,18 @@ def test_frozen_costs_give_the_same_bytes(tmp_path, monkeypatch: pytest.MonkeyPa
 def _entries(file: Path) -> list[int]:
     with sqlite3.connect(file) as database:
         return [database.execute(f"select count(*) from {table}").fetchone()[0] for table in ("costs", "regions")]
+
+
+def test_where_the_first_choice_was_lucky_the_next_gets_its_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    honest = Judge._again
+
+    def unlucky_once(self: Judge, look: Look, chosen: Candidate):
+        asked.append(len(chosen.steps))
+        before, after = honest(self, look, chosen)
+        return (before, after) if len(asked) > 1 else (after, before)
+
+    monkeypatch.setattr(Judge, "_again", unlucky_once)
+    _, found, _ = hunted(lora(2))
+    assert len(asked) > 1
+    assert found.gains
