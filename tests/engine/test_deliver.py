@@ -148,19 +148,25 @@ def test_a_full_disk_leaves_the_older_result_whole(
     assert (tmp_path / "out" / "o.onnx").read_text() == "older"
 
 
-def test_the_library_takes_paths_bytes_and_messages(tmp_path: Path) -> None:
-    proto = parser.parse_model(TEXT)
-    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+@pytest.mark.parametrize(
+    "given", [Path, onnx.ModelProto, *(pytest.param(kind, marks=pytest.mark.thorough) for kind in (str, bytes))]
+)
+def test_the_library_takes_paths_bytes_and_messages(given: type, tmp_path: Path) -> None:
+    path, proto = tmp_path / "m.onnx", parser.parse_model(TEXT)
+    path.write_bytes(proto.SerializeToString())
     seen: list[str] = []
-    for model in (tmp_path / "m.onnx", str(tmp_path / "m.onnx"), proto.SerializeToString(), proto):
-        result = superopt.optimize(
-            model, target="cpu", threads=1, budget=0.1, progress=lambda stage, detail: seen.append(stage)
-        )
-        assert onnx.load_from_string(result.model).graph.output[0].name == "y"
-        assert result.report.check.status == "equal"
+    model = {Path: path, str: str(path), bytes: path.read_bytes(), onnx.ModelProto: proto}[given]
+    result = superopt.optimize(
+        model, target="cpu", threads=1, budget=0.1, progress=lambda stage, detail: seen.append(stage)
+    )
+    assert onnx.load_from_string(result.model).graph.output[0].name == "y"
+    assert result.report.check.status == "equal"
     assert {"loading", "rewriting", "checking", "timing"} <= set(seen)
+
+
+def test_the_library_refuses_options_that_are_none() -> None:
     with pytest.raises(BadOption, match="unknown option 'speed'"):
-        superopt.optimize(proto, speed=1)
+        superopt.optimize(parser.parse_model(TEXT), speed=1)
 
 
 def test_both_graphs_are_written_as_data(source: Path, tmp_path: Path) -> None:

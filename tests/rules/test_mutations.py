@@ -14,7 +14,7 @@ from superopt.verify.prove import prove
 from tests.rules.mutate import mutants
 
 REGISTRY = specs.load()
-SAMPLE = 30
+SAMPLE = 16
 """How many of the mutants `make test` tries; `python -m tests.rules.test_mutations` tries all of them."""
 
 
