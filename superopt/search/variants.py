@@ -81,8 +81,8 @@ def leaner(
     room = ROOM // max(1, total_bytes(workshop.model))
     seen = [v.trace for v in others]
     rules = workshop.book.rules.patterns
+    used = {step.rule: rules[step.rule].rule for record in hunted.trace for step in record.steps}
     for operator in brought_in(workshop.tidied, everything.graph)[: min(MOST, room)]:
-        used = {step.rule: rules[step.rule].rule for record in hunted.trace for step in record.steps}
         graph, made, notes = workshop.build(workshop.fitting(leaving_out(hunted.trace, operator, used)))
         if made and tuple(made) not in seen:
             seen.append(tuple(made))
