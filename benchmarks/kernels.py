@@ -1,0 +1,107 @@
+# pyright: basic
+"""Kernel by kernel: what a network spends its time on, ours beside torch.compile's.
+
+    python benchmarks/kernels.py benchmarks/.cache/gpu/resnet50-fp16-b16 …
+
+The folders are those that gpu.py works in. Of each: superopt's result with its options (the original where that came
+back), and torch.compile. Kernels are recorded by torch's profiler, without CUDA graphs, so gaps between launches are
+not in the sums; those in the table are alike in name up to their numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch  # pyright: ignore[reportMissingImports]  # before onnxruntime: both bring CUDA's libraries
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.gpu_models import Files, read_arrays
+from benchmarks.gpu_worker import _module, _tensor, deployment_of
+from superopt.report import Report
+from superopt.runtime.session import Session
+
+RUNS = 5
+WIDTH = 96
+
+
+def recorded(run: Callable[[], None]) -> dict[str, tuple[float, float]]:
+    """Microseconds and launches in one run, by kernel."""
+    for _ in range(3):
+        run()
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(RUNS):
+            run()
+        torch.cuda.synchronize()
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for event in profile.events():
+        if str(event.device_type).endswith("CUDA"):
+            found = sums[shortened(event.name)]
+            found[0] += event.device_time / RUNS
+            found[1] += 1 / RUNS
+    return {name: (time, count) for name, (time, count) in sums.items()}
+
+
+def shortened(name: str) -> str:
+    """Without arguments, template parameters and numbers that differ from one place to another."""
+    name = re.sub(r"^void ", "", name)
+    name = re.sub(r"onnxruntime::(contrib::)?cuda::", "", name)
+    name = re.sub(r"\((anonymous namespace|[A-Z]\w*)\)::?", "", name)
+    return name[:WIDTH]
+
+
+def table(title: str, kernels: dict[str, tuple[float, float]], top: int) -> str:
+    total = sum(time for time, _ in kernels.values())
+    lines = [f"{title}: {total:.0f} µs in {sum(c for _, c in kernels.values()):.0f} kernels"]
+    ranked = sorted(kernels.items(), key=lambda item: -item[1][0])
+    lines += [f"  {time:8.1f} µs {count:5.1f} ×  {name}" for name, (time, count) in ranked[:top]]
+    return "\n".join(lines)
+
+
+def ours(folder: Path) -> tuple[str, dict[str, tuple[float, float]]]:
+    report = Report.model_validate_json((folder / "superopt.json").read_text())
+    changed = report.returned == "optimized"
+    options = dict(report.deployment.options) if report.deployment else {}
+    options.pop("cuda.enable_cuda_graph", None)
+    model = folder / ("superopt.onnx" if changed else "model.onnx")
+    with Session(model, deployment_of(options, "cuda")) as session:
+        binding = session.bind(read_arrays(folder / "inputs.npz"))
+        return ("superopt" if changed else "the original"), recorded(binding.run)
+
+
+def compiled(folder: Path, place: list[Any]) -> dict[str, tuple[float, float]]:
+    torch.set_float32_matmul_precision("high")
+    torch.backends.cudnn.allow_tf32 = True
+    inputs = [_tensor(array).to("cuda") for array in read_arrays(folder / "inputs.npz").values()]
+    function = torch.compile(_module(Files(folder), place, "cuda"))
+    with torch.no_grad():
+        return recorded(lambda: function(*inputs) and None)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--top", type=int, default=14, metavar="N", help="kernels to show")
+    parser.add_argument("--no-torch", action="store_true", help="ours alone")
+    given = parser.parse_args()
+    for folder in given.folders:
+        name, dtype, batch = folder.name.rsplit("-", 2)
+        print(f"# {name} {dtype} {batch}")
+        try:
+            print(table(*ours(folder), given.top))
+            if not given.no_torch:
+                print(table("torch.compile", compiled(folder, [name, dtype, int(batch[1:])]), given.top), flush=True)
+        except Exception as error:  # one network is not worth the others
+            print(f"{type(error).__name__}: {str(error)[:300]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
