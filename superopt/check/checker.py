@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
-from superopt.check.compare import Gap, compare
+from superopt.check.compare import compare
 from superopt.check.interface import interface_difference
-from superopt.check.noise import own_runs
+from superopt.check.noise import Own, own_gaps
 from superopt.check.randomness import DRAWS, summed_up, unlike
 from superopt.check.reference import Progress, Reference, Request, Run, ask_original
 from superopt.check.shelf import Shelf
@@ -46,7 +47,7 @@ class Checker:
         self._how = (deployment or Deployment()).without_tf32
         self._shelf = Shelf(self._request.limits.memory_bytes)
         self._reference: Reference | None = None
-        self._own: dict[int, Mapping[str, list[Gap]]] = {}
+        self._own: dict[int, Mapping[str, Own]] = {}
         """The original's gaps to itself, by ticket, of the runs that were in doubt once."""
 
     def check(self, candidate: Model | Path, progress: Progress | None = None) -> CheckReport:
@@ -66,7 +67,7 @@ class Checker:
         if reason:
             return verdict.different(reason)
 
-        def evidence(runs: list[Run]) -> Mapping[int, Mapping[str, list[Gap]]]:
+        def evidence(runs: list[Run]) -> Mapping[int, Mapping[str, Own]]:
             new = [run for run in runs if run.ticket not in self._own]
             if new:
                 say("original against itself")
@@ -132,15 +133,6 @@ def _run_candidate(reference: Reference, session: Session, shelf: Shelf, verdict
 
 def _own_gaps(
     original: Model, how: Deployment, reference: Reference, runs: list[Run], shelf: Shelf
-) -> dict[int, dict[str, list[Gap]]]:
-    makers = {run.ticket: lambda case=run.case: reference.source.feeds(case) for run in runs}
-    weights = {name: constant.tensor for constant, name in original.graph.constants.items()}
-    again = own_runs(lambda d, instead: open_model(original, d, instead), how, makers, weights)
-    gaps: dict[int, dict[str, list[Gap]]] = {}
-    for ticket, variants in again.items():
-        expected = shelf.get(ticket)
-        gaps[ticket] = {
-            name: [compare(expected[name], outputs[name], rule) for outputs in variants]
-            for name, rule in reference.rules.items()
-        }
-    return gaps
+) -> dict[int, dict[str, Own]]:
+    feeds = {run.ticket: lambda case=run.case: reference.source.feeds(case) for run in runs}
+    return own_gaps(original, partial(open_model, original), how, feeds, shelf.get, reference.rules)

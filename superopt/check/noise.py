@@ -2,20 +2,24 @@
 
 A candidate that exceeds the tolerance may be wrong, or the model may amplify rounding. The original tells: it is run
 again with its inputs moved by a few units of the last place, with its weights moved by one (inputs of zero cannot be
-moved, and what is computed from them errs all the same), and once more with onnxruntime's optimizer off.
+moved, and what is computed from them errs all the same), and once more with onnxruntime's optimizer off. What it
+computes in 16 bits is computed in float32 besides (widened.py): that tells what rounding on the way does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
-from superopt.check.compare import Gap
+from superopt.check.compare import Gap, compare
+from superopt.check.tolerance import Rule
+from superopt.check.widened import widened
 from superopt.errors import CannotRun
+from superopt.ir.onnx import Model
 from superopt.ir.tensor import Array, Tensor
 from superopt.ir.types import DType
 from superopt.runtime.deployment import Deployment
@@ -31,6 +35,36 @@ MOST_WEIGHT_BYTES = 256 << 20
 """Weights of larger models are moved in part: the smallest first, biases and scales among them."""
 MULTIPLE = 8.0
 """A candidate may err this many times as much as the original's own noise."""
+PRECISE_MULTIPLE = 4.0
+"""And be this many times as far from the original as that is from what it would be in float32."""
+
+Feeds: TypeAlias = "Mapping[int, Callable[[], dict[str, Value]]]"
+"""Inputs by ticket, made when they are needed."""
+Outputs: TypeAlias = "Mapping[str, Value]"
+
+
+@dataclass(frozen=True)
+class Own:
+    """An output of the original against itself, on one input set."""
+
+    moved: Sequence[Gap] = ()
+    """Under noise of the size of rounding."""
+    precise: Gap | None = None
+    """Computed in float32, where it is computed in 16 bits."""
+
+    @property
+    def noise(self) -> float:
+        """In tolerances."""
+        return max((g.ratio for g in self.moved if not g.structure), default=0.0)
+
+    @property
+    def imprecision(self) -> float:
+        return self.precise.ratio if self.precise is not None and not self.precise.structure else 0.0
+
+    @property
+    def allows(self) -> float:
+        """Tolerances that a candidate may be off by."""
+        return max(1.0, MULTIPLE * self.noise, PRECISE_MULTIPLE * self.imprecision)
 
 
 @dataclass(frozen=True)
@@ -38,18 +72,42 @@ class Judgement:
     verdict: Literal["widened", "aside", "different"]
     factor: float = 1.0
     """By how much the tolerance was widened."""
-    own: float = 0.0
-    """The original's own noise, in tolerances."""
+    own: Own = field(default_factory=Own)
 
 
-def own_runs(
+def own_gaps(
+    model: Model,
     open_at: Callable[[Deployment, Mapping[str, Array]], Session],
     deployment: Deployment,
-    feeds: Mapping[int, Callable[[], dict[str, Value]]],
+    feeds: Feeds,
+    expected: Callable[[int], Outputs],
+    rules: Mapping[str, Rule],
+) -> dict[int, dict[str, Own]]:
+    """For each doubtful run, by ticket, how far the original's outputs are from themselves."""
+    weights = {name: constant.tensor for constant, name in model.graph.constants.items()}
+    again = _moved_runs(open_at, deployment, feeds, weights)
+    precise = _precise_runs(model, deployment, feeds)
+    found: dict[int, dict[str, Own]] = {}
+    for ticket in feeds:
+        known, exact = expected(ticket), precise.get(ticket)
+        found[ticket] = {
+            name: Own(
+                [compare(known[name], outputs[name], rule) for outputs in again[ticket]],
+                None if exact is None else compare(known[name], exact[name], rule),
+            )
+            for name, rule in rules.items()
+        }
+    return found
+
+
+def _moved_runs(
+    open_at: Callable[[Deployment, Mapping[str, Array]], Session],
+    deployment: Deployment,
+    feeds: Feeds,
     weights: Mapping[str, Tensor],
-) -> dict[int, list[dict[str, Value]]]:
-    """For each doubtful run the original's outputs under noise; a variant that does not run is left out."""
-    found: dict[int, list[dict[str, Value]]] = {ticket: [] for ticket in feeds}
+) -> dict[int, list[Outputs]]:
+    """Outputs under noise; a variant that does not run is left out."""
+    found: dict[int, list[Outputs]] = {ticket: [] for ticket in feeds}
     plain = replace(deployment, level="disable", threads=1)
     variants: list[tuple[Deployment, int, Mapping[str, Array]]] = [(deployment, MOVES, {}), (plain, 0, {})]
     variants += [(deployment, 0, moved_weights(weights, seed)) for seed in range(MOVES) if weights]
@@ -67,6 +125,18 @@ def own_runs(
                     except CannotRun:
                         continue
     return found
+
+
+def _precise_runs(model: Model, deployment: Deployment, feeds: Feeds) -> dict[int, Outputs]:
+    """Outputs in float32 of what computes in 16 bits; none where there is nothing to widen, or it does not run."""
+    data = widened(model)
+    if data is None:
+        return {}
+    try:
+        with Session(data, deployment) as session:
+            return {ticket: session.run(make()) for ticket, make in feeds.items()}
+    except CannotRun:
+        return {}
 
 
 def moved_weights(weights: Mapping[str, Tensor], seed: int) -> dict[str, Array]:
@@ -89,19 +159,18 @@ def moved(feeds: Mapping[str, Value], seed: int) -> dict[str, Value]:
     return {name: _moved(value, rng) for name, value in feeds.items()}
 
 
-def judge(gap: Gap, own: Sequence[Gap], cap: float) -> Judgement:
+def judge(gap: Gap, own: Own, cap: float) -> Judgement:
     """What a gap beyond the tolerance means, given the original's own gaps on the same inputs."""
-    noise = max((g.ratio for g in own if not g.structure), default=0.0)
-    shifts = any(g.structure for g in own)
+    shifts = any(g.structure for g in own.moved)
     if gap.structure:
-        return Judgement("aside" if shifts else "different", own=noise)
-    if gap.wrong and not shifts and not _covered(gap, own):
-        return Judgement("different", own=noise)
-    if gap.ratio > max(1.0, MULTIPLE * noise):
-        return Judgement("different", own=noise)
+        return Judgement("aside" if shifts else "different", own=own)
+    if gap.wrong and not shifts and not _covered(gap, own.moved):
+        return Judgement("different", own=own)
+    if gap.ratio > own.allows:
+        return Judgement("different", own=own)
     if gap.wrong or gap.coarse > cap:
-        return Judgement("aside", own=noise)
-    return Judgement("widened", gap.ratio, noise)
+        return Judgement("aside" if gap.ratio <= max(1.0, MULTIPLE * own.noise) else "different", own=own)
+    return Judgement("widened", gap.ratio, own)
 
 
 def _covered(gap: Gap, own: Sequence[Gap]) -> bool:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from superopt.check.compare import Gap
-from superopt.check.noise import MULTIPLE, Judgement, judge
+from superopt.check.noise import MULTIPLE, PRECISE_MULTIPLE, Judgement, Own, judge
 from superopt.check.reference import Reference, Run
 from superopt.check.tolerance import STEP_SHARE, Rule
 from superopt.report import CheckReport, OutputCheck
 
-Evidence = Callable[[list[Run]], Mapping[int, Mapping[str, list[Gap]]]]
+Evidence = Callable[[list[Run]], Mapping[int, Mapping[str, Own]]]
 """For runs in doubt, by ticket and output, the original's gaps to itself."""
 
 
@@ -76,12 +76,12 @@ class Verdict:
                 self._notes.append(f"output {name}: {tally.steps} of {tally.elements} codes are one step off")
         return self._equal_if_compared()
 
-    def _resolve(self, name: str, tally: _Tally, own: Mapping[int, Mapping[str, list[Gap]]]) -> list[str]:
+    def _resolve(self, name: str, tally: _Tally, own: Mapping[int, Mapping[str, Own]]) -> list[str]:
         """Holds each doubt against the original's own noise; the worst comes first."""
         reasons: list[str] = []
         widest = Judgement("widened")
         for run, gap in sorted(tally.doubts, key=lambda doubt: -doubt[1].ratio):
-            found = judge(gap, own.get(run.ticket, {}).get(name, []), tally.rule.cap)
+            found = judge(gap, own.get(run.ticket, {}).get(name, Own()), tally.rule.cap)
             if found.verdict == "different":
                 tally.wrong = True
                 tally.add(gap)
@@ -100,9 +100,8 @@ class Verdict:
         if widest.factor > 1:
             tally.factor = widest.factor
             self._notes.append(
-                f"output {name}: tolerance widened {widest.factor:.3g} times, because the original itself moves by "
-                f"{widest.own:.3g} tolerances under noise of the size of rounding (at most {MULTIPLE:g} times that "
-                f"is allowed)"
+                f"output {name}: tolerance widened {widest.factor:.3g} times, because the original itself "
+                f"{_unsteady(widest.own)}"
             )
         return reasons
 
@@ -150,10 +149,20 @@ def _output(name: str, dtype: str, tally: _Tally) -> OutputCheck:
     )
 
 
-def _described(gap: Gap, own: float) -> str:
+def _unsteady(own: Own) -> str:
+    """In words, what of the original allows for more."""
+    if MULTIPLE * own.noise >= PRECISE_MULTIPLE * own.imprecision:
+        noise = f"moves by {own.noise:.3g} tolerances under noise of the size of rounding"
+        return f"{noise} (at most {MULTIPLE:g} times that is allowed)"
+    off = f"is off by {own.imprecision:.3g} tolerances from what it is when computed in float32"
+    return f"{off} (at most {PRECISE_MULTIPLE:g} times that is allowed)"
+
+
+def _described(gap: Gap, own: Own) -> str:
     if gap.structure:
         return gap.structure
     if gap.wrong:
         return f"{gap.wrong_count} of {gap.elements} values differ where they must be equal"
     size = f"off by {gap.absolute:.3g}, {gap.ratio:.3g} times the tolerance"
-    return f"{size} (the original's own noise is {own:.3g} times)"
+    precise = f", and it is {own.imprecision:.3g} times from itself in float32" if own.imprecision else ""
+    return f"{size} (the original's own noise is {own.noise:.3g} times{precise})"

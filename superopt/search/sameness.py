@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from superopt.check.compare import Gap, compare, scale_of
-from superopt.check.noise import judge, own_runs
+from superopt.check.noise import Own, judge, own_gaps
 from superopt.check.reference import element_type
 from superopt.check.tolerance import STEP_SHARE, Rule, rule_of
 from superopt.check.traits import Traits, traits_of_outputs
@@ -52,7 +52,7 @@ class Sameness:
     def _meaning(self, name: str, gap: Gap, rule: Rule) -> str:
         if gap.steps > STEP_SHARE * gap.elements:
             return f"{gap.steps} of {gap.elements} values are one step off"
-        if gap.within or judge(gap, self._own_gaps[name], rule.cap).verdict == "widened":
+        if gap.within or judge(gap, self._own[name], rule.cap).verdict == "widened":
             return ""
         if gap.structure or gap.wrong:
             return gap.structure or f"{gap.wrong_count} of {gap.elements} values differ where they must be equal"
@@ -70,19 +70,13 @@ class Sameness:
         return self._traits.get(port.name, Traits())
 
     @cached_property
-    def _own_gaps(self) -> dict[str, list[Gap]]:
-        """The base against itself, under noise of the size of rounding."""
-        known = self._known
-        weights = {name: constant.tensor for constant, name in self._model.graph.constants.items()}
-        runs = own_runs(
-            lambda d, instead: Session(self._path, d, weights=instead), self._base,
-            {0: lambda: dict(self._feeds)}, weights,
-        )  # fmt: skip
-        (again,) = runs.values()
-        return {
-            name: [compare(known.outputs[name], outputs[name], rule) for outputs in again]
-            for name, rule in known.rules.items()
-        }
+    def _own(self) -> Mapping[str, Own]:
+        """The base against itself."""
+        (found,) = own_gaps(
+            self._model, lambda d, instead: Session(self._path, d, weights=instead), self._base,
+            {0: lambda: dict(self._feeds)}, lambda _: self._known.outputs, self._known.rules,
+        ).values()  # fmt: skip
+        return found
 
     def _answer(self, deployment: Deployment) -> dict[str, Value]:
         with Session(self._path, deployment) as session:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from superopt.check.compare import compare, scale_of
-from superopt.check.noise import judge, moved
+from superopt.check.noise import Own, judge, moved
 from superopt.check.randomness import summed_up, unlike
 from superopt.check.shelf import Shelf
 from superopt.check.tolerance import EXACT, TABLE, Rule, rule_of
@@ -111,24 +111,24 @@ def test_noise_excuses_no_more_than_its_multiple() -> None:
     a = np.linspace(1, 2, 64)
     rule = Rule(0.0, 1e-5, cap=1e-3)
     own = compare(a, a * (1 + 4e-5), rule)
-    assert judge(compare(a, a * (1 + 1e-4), rule), [own], rule.cap).verdict == "widened"
-    assert judge(compare(a, a * (1 + 1e-3), rule), [own], rule.cap).verdict == "different"
-    assert judge(compare(a, a * (1 + 1e-4), rule), [], rule.cap).verdict == "different"
+    assert judge(compare(a, a * (1 + 1e-4), rule), Own([own]), rule.cap).verdict == "widened"
+    assert judge(compare(a, a * (1 + 1e-3), rule), Own([own]), rule.cap).verdict == "different"
+    assert judge(compare(a, a * (1 + 1e-4), rule), Own(), rule.cap).verdict == "different"
 
 
 def test_beyond_the_cap_nothing_is_accepted() -> None:
     a = np.linspace(1, 2, 64)
     rule = Rule(0.0, 1e-5, cap=1e-3)
     wild = compare(a, a * 1.1, rule)
-    assert judge(wild, [wild], rule.cap).verdict == "aside"
+    assert judge(wild, Own([wild]), rule.cap).verdict == "aside"
 
 
 def test_a_flip_is_excused_only_where_the_original_flips() -> None:
     a, b = np.array([1, 2, 3]), np.array([1, 9, 3])
     flip = compare(a, b, EXACT)
     elsewhere = compare(a, np.array([7, 2, 3]), EXACT)
-    assert judge(flip, [elsewhere], 0.0).verdict == "different"
-    assert judge(flip, [elsewhere, flip], 0.0).verdict == "aside"
+    assert judge(flip, Own([elsewhere]), 0.0).verdict == "different"
+    assert judge(flip, Own([elsewhere, flip]), 0.0).verdict == "aside"
 
 
 def test_inputs_move_by_units_of_the_last_place() -> None:
