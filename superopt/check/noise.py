@@ -3,7 +3,7 @@
 A candidate that exceeds the tolerance may be wrong, or the model may amplify rounding. The original tells: it is run
 again with its inputs moved by a few units of the last place, with its weights moved by one (inputs of zero cannot be
 moved, and what is computed from them errs all the same), and once more with onnxruntime's optimizer off. What it
-computes in 16 bits is computed in float32 besides (widened.py): that tells what rounding on the way does.
+computes in 16 bits is computed in float32 besides (superopt.ir.onnx.widened): that tells what rounding on the way does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 from superopt.check.compare import Gap, compare
 from superopt.check.tolerance import Rule
-from superopt.check.widened import widened
 from superopt.errors import CannotRun
 from superopt.ir.onnx import Model
+from superopt.ir.onnx.widened import widened
 from superopt.ir.tensor import Array, Tensor
 from superopt.ir.types import DType
 from superopt.runtime.deployment import Deployment

@@ -11,6 +11,8 @@ from superopt.ir.graph import Node
 
 SHARED = 1 << 17
 """Operations from which on a product is shared among threads, which costs something each time."""
+THIN = 8
+"""Channels below which a convolution has none of the kernels that are fast: tensor cores take eight at once."""
 _FILTERS = {"QLinearConv": 3, "QLinearMatMul": 3}  # where weights stand among the operands, when not second
 
 
@@ -33,8 +35,10 @@ def convolution(node: Node, op: str, measures: Measures) -> Amounts:
         return ((Column("convolution", "operation", typed(node, style)), operations), *common)
     style = "pointwise" if window == 1 else "dense"
     laid_out = operations / (2.0 * max(1, filters[0] // group)) if filters else 0.0
+    thin = bool(filters) and filters[1] < THIN
     return (
         (Column("convolution", "operation", typed(node, style)), operations),
+        *(((Column("convolution", "operation", typed(node, "thin")), operations),) if thin else ()),
         (Column("convolution", "element", style), laid_out),
         *common,
     )

@@ -26,6 +26,7 @@ _PRODUCTS = frozenset(("MatMul", "Gemm", "FusedMatMul", "FusedGemm"))
 _HALF = frozenset((DType.FLOAT16, DType.BFLOAT16))
 # Bits of onnxruntime's mask: flash, memory-efficient, cuDNN's, and the plain products.
 _ATTENTION_KERNELS = ("1", "2", "8", "16")
+NHWC, FUSED_BIAS = ("prefer_nhwc", "1"), ("fuse_conv_bias", "1")
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,13 @@ class Contents:
         return self.opaque or bool(self.dtypes & _HALF)
 
 
+LAUNCHES = Choice("launches", provider_options=(("enable_cuda_graph", "1"),))
+
+
+def convolves(contents: Contents) -> bool:
+    return contents.any_of(_CONVOLUTIONS)
+
+
 def contents_of(model: Model) -> Contents:
     nodes = list(model.graph.all_nodes())
     return Contents(
@@ -102,10 +110,9 @@ def _on_cpu(base: Deployment) -> Iterator[Choice]:
 
 
 def _on_cuda(contents: Contents) -> Iterator[Choice]:
-    yield Choice("launches", provider_options=(("enable_cuda_graph", "1"),))
-    if contents.any_of(_CONVOLUTIONS):
-        nhwc, fused = ("prefer_nhwc", "1"), ("fuse_conv_bias", "1")
-        for options in ((nhwc,), (fused,), (nhwc, fused)):
+    yield LAUNCHES
+    if convolves(contents):
+        for options in ((NHWC,), (FUSED_BIAS,), (NHWC, FUSED_BIAS)):
             yield Choice("convolution layout", provider_options=options)
         for search in ("HEURISTIC", "DEFAULT"):
             yield Choice("convolution search", provider_options=(("cudnn_conv_algo_search", search),))

@@ -123,11 +123,12 @@ class Ground:
 
 
 def region_timer(trial: Trial, cache: CostCache | None, seed: int) -> RegionTimer:
-    """Of what cannot be captured in a CUDA graph, all is timed without."""
-    plain = RegionTimer(trial.deployment, cache, seed, turn=trial.turn)
-    if trial.timed == trial.deployment:
-        return plain
-    return RegionTimer(trial.timed, cache, seed, turn=trial.turn, otherwise=plain)
+    """Of what cannot run under a session option (be captured in a CUDA graph, say), all is timed without."""
+    plain, *further = trial.ladder
+    timer = RegionTimer(plain, cache, seed, turn=trial.turn)
+    for deployment in further:
+        timer = RegionTimer(deployment, cache, seed, turn=trial.turn, otherwise=timer)
+    return timer
 
 
 def _growth(workshop: Workshop, options: Options) -> int:

@@ -39,7 +39,6 @@ from superopt.search.ending import Ending
 from superopt.search.foretold import foretell, notes_of
 from superopt.search.hunted import Hunted
 from superopt.search.hunting import Ground, Hunting, search_report
-from superopt.search.launches import RECORDED
 from superopt.search.recorded_trial import RecordedTrial
 from superopt.search.rivals import Rivals, rivals
 from superopt.search.rulebook import Rulebook, open_rulebook
@@ -320,7 +319,7 @@ class _Run:
         if isinstance(self.trial, RecordedTrial):
             told += [] if self.prediction is None else notes_of(self.prediction, accepted)
             return [*told, *self._raised(accepted)]
-        told += [*([RECORDED] if self.trial.was_recorded else ()), *self.foreign]
+        told += [*filter(None, (self.trial.settled_note,)), *self.foreign]
         costs = self.trial.costs
         told += [] if costs is None or costs.grows else [f"{costs.file}: {ONLY_ANSWERS}"]
         return [*told, *self._raised(accepted)]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 
 from superopt.cost.cache import CostCache, CostKey
@@ -25,7 +23,7 @@ from superopt.runtime.cores import usable_cores
 from superopt.runtime.deployment import Deployment, parse_deployment
 from superopt.search.deployments import LIKELY, Deployed
 from superopt.search.ending import Ending
-from superopt.search.launches import with_recorded_launches
+from superopt.search.settling import Gains, least, unsettled
 from superopt.search.stages import Tell
 from superopt.search.trial import Heard, Trial
 
@@ -50,25 +48,29 @@ class RecordedTrial(Trial):
         super().__init__(model, options, tell, ending, turn, deployment, machine)
         self.here = Deployment("cpu", threads=options.threads or usable_cores())
 
-    @cached_property
-    def timed(self) -> Deployment:
-        """What the recorded times are taken from: with launches recorded, where that was found to pay for this model;
-        of a model that was not there, where most times are."""
-        captured = with_recorded_launches(self.deployment)
-        if captured is None or self.options.options == "fixed":
-            return self.deployment
-        pairs = [self._recorded(self._key([self.model], [self.deployment, captured], feeds)) for feeds in self._feeds]
-        found = [None if pair is None else pair.pairs[0].speedup for pair in pairs]
-        if any(pair is not None for pair in pairs):
-            pays = all(speedup is not None and speedup >= LIKELY for speedup in found)
-        else:
-            counts = self.contents.deployments(self.machine)
-            pays = counts.get(captured.text, 0) >= max(1, counts.get(self.deployment.text, 0))
-        return captured if pays else self.deployment
+    @property
+    def _gains(self) -> Gains:
+        """As recorded of this model; of one that was not there, options pay that most times were taken with."""
+
+        def gains(best: Deployment, others: Sequence[Deployment]) -> list[float | None]:
+            told = [self._recorded(self._key([self.model], [best, *others], feeds)) for feeds in self._feeds]
+            known = [comparison for comparison in told if comparison is not None]
+            if not known:
+                counts = self.contents.deployments(self.machine)
+                return [counts.get(d.text, 0) / counts.get(best.text, 1) * LIKELY for d in others]
+            if len(known) < len(told):
+                return [None] * len(others)
+            columns = zip(*([pair.speedup for pair in comparison.pairs] for comparison in known), strict=True)
+            return [least(column) for column in columns]
+
+        return gains
 
     def timer(self, cache: CostCache) -> RecordedTimer:
-        plain = RecordedTimer(self.deployment, cache, self.machine)
-        return plain if self.timed == self.deployment else RecordedTimer(self.timed, cache, self.machine, plain)
+        plain, *further = self.ladder
+        timer = RecordedTimer(plain, cache, self.machine)
+        for deployment in further:
+            timer = RecordedTimer(deployment, cache, self.machine, timer)
+        return timer
 
     def check(self, candidate: Path) -> CheckReport:
         found = super().check(candidate)
@@ -151,10 +153,10 @@ class RecordedTrial(Trial):
 
 
 def usual_deployment(contents: Contents, machine: Machine, options: Options) -> Deployment:
-    """What most of a machine's times were taken with, apart from recorded launches."""
+    """What most of a machine's times were taken with, apart from what is settled for each model."""
     counts: Counter[str] = Counter()
     for text, count in contents.deployments(machine).items():
-        deployment = _without_launches(parse_deployment(text))
+        deployment = unsettled(parse_deployment(text))
         if not options.threads or deployment.threads == options.threads:
             counts[deployment.text] += count
     if not counts:
@@ -163,8 +165,3 @@ def usual_deployment(contents: Contents, machine: Machine, options: Options) -> 
             f"{options.costs}: holds no times of regions on {machine.text}{threads}: superopt calibrate measures them"
         )
     return parse_deployment(min(counts, key=lambda text: (-counts[text], text)))
-
-
-def _without_launches(deployment: Deployment) -> Deployment:
-    kept: Sequence[tuple[str, str]] = [p for p in deployment.provider_options if p[0] != "enable_cuda_graph"]
-    return replace(deployment, provider_options=tuple(kept))

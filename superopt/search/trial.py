@@ -29,9 +29,10 @@ from superopt.runtime.deployment import Deployment
 from superopt.runtime.facts import runtime_facts
 from superopt.runtime.session import Session
 from superopt.runtime.target import resolve_target
+from superopt.search.choices import contents_of
 from superopt.search.deployments import Deployed, comparison_of, search_deployment
 from superopt.search.ending import Ending
-from superopt.search.launches import recording_pays, with_recorded_launches
+from superopt.search.settling import Gains, measured_gains, note, settled
 from superopt.search.sizes import Point, points_of, rows, weigh
 from superopt.search.stages import Tell
 from superopt.version import __version__
@@ -74,20 +75,28 @@ class Trial:
             seed=options.seed, inputs=options.inputs, dims=first, shapes=dict(options.shape), also=tuple(others)
         )
 
-    @cached_property
+    @property
     def timed(self) -> Deployment:
-        """What models and regions are timed with: the deployment, with launches recorded where that pays."""
-        recorded = with_recorded_launches(self.deployment)
-        if recorded is None or self.options.options == "fixed":
-            return self.deployment
-        subject = Subject(ORIGINAL, _source(self.model), self.deployment, size=total_bytes(self.model))
-        self._tell("timing", "whether launches can be recorded")
-        pays = recording_pays(subject, recorded, self._feeds, self._cached, self.options.seed)
-        return recorded if pays else self.deployment
+        """What models and regions are timed with: the deployment, with the options that the original gains most by."""
+        return self.ladder[-1]
+
+    @cached_property
+    def ladder(self) -> tuple[Deployment, ...]:
+        """From the deployment to that: what does not run under one may under the one before."""
+        if self.options.options == "fixed":
+            return (self.deployment,)
+        return settled(self.deployment, contents_of(self.model), self._gains)
 
     @property
-    def was_recorded(self) -> bool:
-        return "timed" in self.__dict__ and self.timed.captures_cuda_graph
+    def _gains(self) -> Gains:
+        subject = Subject(ORIGINAL, _source(self.model), self.deployment, size=total_bytes(self.model))
+        self._tell("timing", "which session options matter most")
+        return measured_gains(subject, self._feeds, self._cached, self.options.seed)
+
+    @property
+    def settled_note(self) -> str:
+        """How models were timed, where that is not as they were given."""
+        return note(self.deployment, self.timed) if "ladder" in self.__dict__ else ""
 
     @cached_property
     def _checker(self) -> Checker:

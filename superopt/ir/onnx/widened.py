@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from onnx.external_data_helper import load_external_data_for_model
 
-from superopt.ir.onnx import Model
+from superopt.ir.onnx.model import Model
 
 MOST_BYTES = 512 << 20
 """Of weights, as they are in the file; larger models are not widened."""

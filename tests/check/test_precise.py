@@ -8,8 +8,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from superopt.check.compare import Gap
 from superopt.check.noise import MULTIPLE, PRECISE_MULTIPLE, Own, judge
-from superopt.check.widened import widened
 from superopt.ir.onnx import Model, parse
+from superopt.ir.onnx.widened import widened
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.session import Session
 from tests.check.build import FLOAT16, INT64, Array, graph, model, node, normal, value
@@ -73,7 +73,7 @@ def test_what_is_too_large_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     nodes = [node("MatMul", ["x", "w"], ["y"])]
     large = model(nodes, [value("x", [1, 64], FLOAT16)], [value("y", [1, 64], FLOAT16)], {"w": weight})
     assert widened(large) is not None
-    monkeypatch.setattr("superopt.check.widened.MOST_BYTES", 4096)
+    monkeypatch.setattr("superopt.ir.onnx.widened.MOST_BYTES", 4096)
     assert widened(large) is None
 
 
