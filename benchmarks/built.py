@@ -32,6 +32,7 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "silu-spelled": built_sequences.silu,
     "lora-transformer": built_sequences.lora_transformer,
     "linear-attention": built_sequences.linear_attention,
+    "linear-attention-block": built_sequences.linear_attention_block,
     "matmul-chain": built_sequences.matmul_chain,
     "lstm-unrolled": built_sequences.lstm_unrolled,
 }

@@ -25,6 +25,7 @@ FIRST = (
     "resnet50",
     "nasrnn",
     "linear-attention",
+    "linear-attention-block",
     "lora-transformer",
     "repvgg-branches",
     "hardswish-spelled",

@@ -89,5 +89,6 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "silu-spelled": partial(built_sequences.silu, sigmoid_silu),
     "lora-transformer": partial(built_sequences.lora_transformer, merged_linear),
     "linear-attention": partial(built_sequences.linear_attention, values_first),
+    "linear-attention-block": partial(built_sequences.linear_attention_block, values_first),
     "matmul-chain": partial(built_sequences.matmul_chain, multiplied_out),
 }
