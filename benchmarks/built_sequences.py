@@ -55,7 +55,7 @@ def linear_attention(attend: Attend = scores_first) -> onnx.ModelProto:
 def linear_attention_block(attend: Attend = scores_first) -> onnx.ModelProto:
     """The block of it alone, on queries, transposed keys and values that are given."""
     net, heads, length, size = Net("linear-attention-block"), 8, 1024, 64
-    net.output(attend(net, "queries", "keys", "values", size**-0.5 / length), "out")
+    net.output(attend(net, "queries", "keys", "values", (size * length) ** -0.5), "out")
     rows, columns = [1, heads, length, size], [1, heads, size, length]
     return net.model({"queries": rows, "keys": columns, "values": rows}, {"out": rows})
 

@@ -85,13 +85,14 @@ def test_a_built_network_is_valid_and_runs_and_is_what_was_merged_by_hand(name: 
     onnx.checker.check_model(model, full_check=True)
     assert model.ir_version == IR_VERSION
     assert [o.version for o in model.opset_import if o.domain == ""] == [OPSET]
-    assert 500_000 < model.ByteSize() < 64_000_000
+    assert model.ByteSize() < 64_000_000
+    assert model.ByteSize() > 500_000 or name == "linear-attention-block"  # which has no weights
     expected = answers(model)
     assert all(np.isfinite(y).all() and y.std() > 0.05 for y in expected)
     if name in handmade.MODELS:
         merged = handmade.MODELS[name]()
         assert merged.graph.input == model.graph.input
         assert merged.graph.output == model.graph.output
-        assert count_nodes(merged.graph) < count_nodes(model.graph) or name == "linear-attention"
+        assert count_nodes(merged.graph) < count_nodes(model.graph) or "linear-attention" in name
         for found, right in zip(answers(merged), expected, strict=True):
             assert np.abs(found - right).max() < 1e-5 * np.abs(right).max()
