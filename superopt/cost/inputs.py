@@ -6,10 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from superopt.cost.weights import is_weight, is_weight_only
 from superopt.ir.graph import Graph, Node, Parameter, Value
-from superopt.ir.tensor import Array, numpy_dtype
+from superopt.ir.tensor import Array, ArrayTensor, Tensor, numpy_dtype
 from superopt.ir.types import DType, TensorType
 
+_HALF = frozenset((DType.FLOAT16, DType.BFLOAT16))
+_SMALL = 0.05  # of weights
 _SAFE_BELOW = 2  # 0 and 1 are indices of almost anything
 _INDEX_AXES = {"Gather": 0, "GatherElements": 0}
 
@@ -31,6 +34,24 @@ def region_feeds(graph: Graph, sizes: Mapping[str, int], seed: int) -> dict[str,
             return None
         feeds[f"in{i}"] = _drawn(rng, type_.dtype, shape, _range(graph, parameter, sizes))
     return feeds
+
+
+def stand_ins(graph: Graph, seed: int) -> dict[Value, Tensor]:
+    """For what is computed from weights in 16 bits and read by what runs: any numbers of its shape.
+
+    In the model that is returned such weights are computed once, by superopt. onnxruntime, which is given the region as
+    it is, leaves what its CPU provider has no kernel for to every run; a convolution with channels last does not even
+    run with weights that are not there from the start.
+    """
+    rng = np.random.default_rng([seed, 1])
+    running = [node for node in graph.nodes if not is_weight_only(node)]
+    read = dict.fromkeys(v for node in running for v in node.operands if isinstance(v.producer, Node) and is_weight(v))
+    found: dict[Value, Tensor] = {}
+    for value in read:
+        shape, dtype = _shape(value.type, {}), None if value.tensor_type is None else value.tensor_type.dtype
+        if shape is not None and dtype is not None and dtype in _HALF and value not in graph.outputs:
+            found[value] = ArrayTensor(_drawn(rng, dtype, shape, (0, 1)) * numpy_dtype(dtype).type(_SMALL))
+    return found
 
 
 def _shape(type_: object, sizes: Mapping[str, int]) -> tuple[int, ...] | None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from superopt.cost.inputs import region_feeds
+from superopt.cost.inputs import region_feeds, stand_ins
 from superopt.cost.measure import opening, without_garbage_collection
 from superopt.cost.race import EMPTY, YARDSTICK, Race
 from superopt.cost.sitting import Bench, Clock, Runner
@@ -57,7 +57,7 @@ def region_subject(model: Model, graph: Graph, sizes: Mapping[str, int], seed: i
     weights = {v.producer for node in graph.nodes for v in node.operands if isinstance(v.producer, Constant)}
     return RegionSubject(
         region_key(model, graph, sizes),
-        lambda: standalone(model, graph, sizes),
+        lambda: standalone(model, graph, sizes, stand_ins(graph, seed)),
         region_feeds(graph, sizes, seed),
         sum(constant.tensor.nbytes for constant in weights),
     )

@@ -37,6 +37,9 @@ ALIKE = 1.015
 """Measured times that are no different; among those the fewest steps win."""
 CHANCES = 3
 """Candidates that are timed a second time, at most: the first of them may have been lucky, or the region unlucky."""
+CLEAR = 0.9
+"""Measured time, over the region's own, from which on a candidate is used in hope where no time is left for a second
+look."""
 GUESSED = 0.85
 """Predicted cost, over the region's own, from which on a candidate is used that nobody has timed."""
 TRIMMED = 1.005
@@ -141,10 +144,16 @@ class Judge:
             return ()
         for chosen in _in_turn(timed)[:CHANCES]:
             change = self._change(look, chosen)
-            before, after = self._again(look, chosen) if change is not None else (None, None)
-            if change is not None and before is not None and after is not None and after <= before:
+            if change is None:
+                continue
+            before, after, late = self._again(look, chosen)
+            if before is not None and after is not None and after <= before:
                 self.growth.take(change)
                 self._keep(look, chosen, (before, after), sure and after <= WORTH * before)
+                return chosen.steps
+            if late and timed[chosen] <= CLEAR * own:
+                self.growth.take(change)
+                self._keep(look, chosen, (own, timed[chosen]), False, confirmed=False)
                 return chosen.steps
         return ()
 
@@ -226,13 +235,15 @@ class Judge:
             if t <= HOPED * own or (t <= own and self._price(c.piece, look.region) <= bound)
         }
 
-    def _again(self, look: Look, chosen: Candidate) -> tuple[float | None, float | None]:
-        """Both timed afresh: the best of many looks better than it is."""
+    def _again(self, look: Look, chosen: Candidate) -> tuple[float | None, float | None, bool]:
+        """Both timed afresh: the best of many looks better than it is. And whether no time was left for that."""
         left = max(0.5, 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring)
         subjects = [self.scales.subject(c.piece, look.region) for c in (look.candidates[0], chosen)]
         fresh = [replace(subject, key=again(subject.key)) for subject in subjects]
-        before, after = self._timed(fresh, min(left, max(0.5, look.share * self.budget.measure / 2)))
-        return before, after
+        reasons: dict[int, str] = {}
+        seconds = min(left, max(0.5, look.share * self.budget.measure / 2))
+        before, after = self._timed(fresh, seconds, reasons.__setitem__)
+        return before, after, NO_TIME_LEFT in reasons.values()
 
     def _timed(
         self, subjects: Sequence[RegionSubject], seconds: float, tell: Callable[[int, str], None] | None = None

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from superopt.cost.inputs import region_feeds
-from superopt.cost.workloads import workload
+from superopt.cost.inputs import region_feeds, stand_ins
+from superopt.cost.workloads import data, weights, workload
 from superopt.ir.graph import Graph, Value, make_node, make_parameter
 from superopt.ir.types import DType, TensorType
 
@@ -58,3 +58,25 @@ def test_nothing_is_divided_by_zero():
     found = region_feeds(graph("Div", whole, whole), {}, 0)
     assert found is not None
     assert found["in1"].min() > 0
+
+
+@pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32])
+def test_weights_that_are_computed_in_16_bits_have_stand_ins(dtype: DType):
+    """onnxruntime computes those of 32 bits before the first run."""
+    x, weight = data(0, (3, 2), dtype), weights(4, 2, dtype=dtype)
+    turned = make_node("Transpose", [weight], {"perm": (1, 0)}, [TensorType(dtype, (2, 4))])
+    product = make_node("MatMul", [x, turned.outputs[0]], {}, [TensorType(dtype, (3, 4))])
+    found = stand_ins(workload([x], turned, product), 0)
+    assert [(v.producer, t.dtype, t.shape) for v, t in found.items()] == (
+        [] if dtype is DType.FLOAT32 else [(turned, dtype, (2, 4))]
+    )
+
+
+def test_what_runs_and_what_comes_out_have_none():
+    x, weight = data(0, (2, 2), DType.FLOAT16), weights(2, 2, dtype=DType.FLOAT16)
+    turned = make_node("Transpose", [weight], {}, [TensorType(DType.FLOAT16, (2, 2))])
+    product = make_node("MatMul", [x, turned.outputs[0]], {}, [TensorType(DType.FLOAT16, (2, 2))])
+    inner = workload([x], turned, product)
+    both = Graph(inner.inputs, (*inner.outputs, turned.outputs[0]), inner.nodes, inner.input_names, ("a", "b"))
+    assert list(stand_ins(inner, 0)) == [turned.outputs[0]]
+    assert stand_ins(both, 0) == {}

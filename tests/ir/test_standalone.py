@@ -134,3 +134,21 @@ def test_an_input_of_unknown_type_is_refused(type_: TensorType | None) -> None:
     graph = region([type_], lambda x: [make_node("Relu", [x], {}, [type_])])
     with pytest.raises(CannotRun, match="input 0 of the region: expected a tensor of a known type"):
         standalone(HOST, graph, {})
+
+
+@pytest.mark.ort
+def test_what_was_computed_before_takes_the_place_of_all_that_it_is_computed_from() -> None:
+    weight = Value(Constant(ArrayTensor(np.ones((3, 2), np.float32))))
+
+    def make(x: Value):
+        turned = make_node("Transpose", [weight], {"perm": (1, 0)}, [FLOATS])
+        doubled = make_node("Add", [turned.outputs[0], turned.outputs[0]], {}, [FLOATS])
+        return turned, doubled, make_node("Mul", [x, doubled.outputs[0]], {}, [FLOATS])
+
+    graph = region([FLOATS], make)
+    computed = {graph.nodes[1].outputs[0]: ArrayTensor(np.full((2, 3), 5, np.float32))}
+    data = standalone(HOST, graph, {}, computed)
+    made = onnx.load_from_string(data)
+    assert [node.op_type for node in made.graph.node] == ["Mul"]
+    assert len(made.graph.initializer) == 1
+    assert run(data, {"in0": np.ones((2, 3), np.float32)})[0].tolist() == [[5.0] * 3] * 2

@@ -299,10 +299,20 @@ def test_where_the_first_choice_was_lucky_the_next_gets_its_chance(monkeypatch: 
 
     def unlucky_once(self: Judge, look: Look, chosen: Candidate):
         asked.append(len(chosen.steps))
-        before, after = honest(self, look, chosen)
-        return (before, after) if len(asked) > 1 else (after, before)
+        before, after, late = honest(self, look, chosen)
+        return (before, after, late) if len(asked) > 1 else (after, before, late)
 
     monkeypatch.setattr(Judge, "_again", unlucky_once)
     _, found, _ = hunted(lora(2))
     assert len(asked) > 1
     assert found.gains
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_is_clearly_faster_is_hoped_for_where_no_time_is_left_to_look_again(
+    monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    monkeypatch.setattr(Judge, "_again", lambda *_: (None, None, late))
+    _, found, _ = hunted(lora(2))
+    assert bool(found.gains) == late
+    assert not any(gain.sure or gain.confirmed for gain in found.gains)

@@ -21,13 +21,16 @@ _OTHER_DOMAIN_VERSION = 1
 _TWO_GIGABYTES = 1 << 31
 
 
-def standalone(model: Model, graph: Graph, sizes: Mapping[str, int]) -> bytes:
+def standalone(
+    model: Model, graph: Graph, sizes: Mapping[str, int], computed: Mapping[Value, Tensor] | None = None
+) -> bytes:
     """The region with inputs in0, in1, … and outputs out0, out1, …, in the versions of its model.
 
-    Symbols among the dims of inputs become their `sizes`; what stays unknown is left open. Constants are
-    initializers. Equal regions give equal bytes. Raises `CannotRun` where an input's type is unknown, or where the
-    region outgrows what one message can hold.
+    Symbols among the dims of inputs become their `sizes`; what stays unknown is left open. Constants are initializers,
+    and so are values that were `computed` before. Equal regions give equal bytes. Raises `CannotRun` where an input's
+    type is unknown, or where the region outgrows what one message can hold.
     """
+    computed = computed or {}
     proto = shell(model)
     imported = {o.domain for o in proto.opset_import}
     for domain in dict.fromkeys(n.domain for n in graph.nodes if n.domain and n.domain not in imported):
@@ -37,10 +40,13 @@ def standalone(model: Model, graph: Graph, sizes: Mapping[str, int]) -> bytes:
         names.of[Value(parameter)] = f"in{i}"
         proto.graph.input.add(name=f"in{i}").type.CopyFrom(type_proto(_sized(parameter.type, sizes, f"input {i}")))
     copies = _name_outputs(graph, names)
-    read = {v for node in graph.nodes for v in node.operands} | set(graph.outputs)
-    for constant in _constants(graph):
+    nodes = _left(graph, computed)
+    read = {v for node in nodes for v in node.operands} | set(graph.outputs)
+    for constant in _constants(nodes, graph.outputs):
         _add_constant(proto, constant.tensor, names.name(Value(constant)))
-    for node in graph.nodes:
+    for value, tensor in computed.items():
+        _add_constant(proto, tensor, names.name(value))
+    for node in nodes:
         add_node(proto.graph, node, names, [v in read or not _optional(model, node, v.index) for v in node.outputs])
     for value, name in copies:
         proto.graph.node.add(op_type="Identity", input=[names.name(value)], output=[name])
@@ -63,10 +69,23 @@ def _name_outputs(graph: Graph, names: Names) -> list[tuple[Value, str]]:
     return copies
 
 
-def _constants(graph: Graph) -> Iterable[Constant]:
+def _left(graph: Graph, computed: Mapping[Value, Tensor]) -> list[Node]:
+    """The nodes that something still needs, in order."""
+    if not computed:
+        return list(graph.nodes)
+    needed = set(graph.outputs)
+    found: list[Node] = []
+    for node in reversed(graph.nodes):
+        if any(v in needed and v not in computed for v in node.outputs):
+            found.append(node)
+            needed.update(node.operands)
+    return found[::-1]
+
+
+def _constants(nodes: Iterable[Node], outputs: Iterable[Value]) -> Iterable[Constant]:
     """Every constant that is read, once, in the order of its first reader."""
-    operands = [v for node in graph.nodes for v in node.operands]
-    return dict.fromkeys(v.producer for v in (*operands, *graph.outputs) if isinstance(v.producer, Constant))
+    operands = [v for node in nodes for v in node.operands]
+    return dict.fromkeys(v.producer for v in (*operands, *outputs) if isinstance(v.producer, Constant))
 
 
 def _add_constant(proto: ModelProto, tensor: Tensor, name: str) -> None:
