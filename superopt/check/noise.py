@@ -2,8 +2,8 @@
 
 A candidate that exceeds the tolerance may be wrong, or the model may amplify rounding. The original tells: it is run
 again with its inputs moved by a few units of the last place, with its weights moved by one (inputs of zero cannot be
-moved, and what is computed from them errs all the same), and once more with onnxruntime's optimizer off. What it
-computes in 16 bits is computed in float32 besides (superopt.ir.onnx.widened): that tells what rounding on the way does.
+moved, and what is computed from them errs all the same), and once more with onnxruntime's optimizer off. It is
+computed more precisely besides (superopt.ir.onnx.widened): that tells what rounding on the way does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_WEIGHT_BYTES = 256 << 20
 MULTIPLE = 8.0
 """A candidate may err this many times as much as the original's own noise."""
 PRECISE_MULTIPLE = 4.0
-"""And be this many times as far from the original as that is from what it would be in float32."""
+"""And be this many times as far from the original as that is from itself, computed more precisely."""
 
 Feeds: TypeAlias = "Mapping[int, Callable[[], dict[str, Value]]]"
 """Inputs by ticket, made when they are needed."""
@@ -50,7 +50,7 @@ class Own:
     moved: Sequence[Gap] = ()
     """Under noise of the size of rounding."""
     precise: Gap | None = None
-    """Computed in float32, where it is computed in 16 bits."""
+    """Computed more precisely."""
 
     @property
     def noise(self) -> float:
@@ -128,7 +128,7 @@ def _moved_runs(
 
 
 def _precise_runs(model: Model, deployment: Deployment, feeds: Feeds) -> dict[int, Outputs]:
-    """Outputs in float32 of what computes in 16 bits; none where there is nothing to widen, or it does not run."""
+    """Outputs of a more precise model; none where there is none, or it does not run."""
     data = widened(model)
     if data is None:
         return {}

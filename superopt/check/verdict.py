@@ -154,7 +154,7 @@ def _unsteady(own: Own) -> str:
     if MULTIPLE * own.noise >= PRECISE_MULTIPLE * own.imprecision:
         noise = f"moves by {own.noise:.3g} tolerances under noise of the size of rounding"
         return f"{noise} (at most {MULTIPLE:g} times that is allowed)"
-    off = f"is off by {own.imprecision:.3g} tolerances from what it is when computed in float32"
+    off = f"is off by {own.imprecision:.3g} tolerances from itself, computed more precisely"
     return f"{off} (at most {PRECISE_MULTIPLE:g} times that is allowed)"
 
 
@@ -164,5 +164,5 @@ def _described(gap: Gap, own: Own) -> str:
     if gap.wrong:
         return f"{gap.wrong_count} of {gap.elements} values differ where they must be equal"
     size = f"off by {gap.absolute:.3g}, {gap.ratio:.3g} times the tolerance"
-    precise = f", and it is {own.imprecision:.3g} times from itself in float32" if own.imprecision else ""
+    precise = f", and it is {own.imprecision:.3g} times from itself, computed more precisely" if own.imprecision else ""
     return f"{size} (the original's own noise is {own.noise:.3g} times{precise})"

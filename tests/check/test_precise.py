@@ -12,7 +12,7 @@ from superopt.ir.onnx import Model, parse
 from superopt.ir.onnx.widened import widened
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.session import Session
-from tests.check.build import FLOAT16, INT64, Array, graph, model, node, normal, value
+from tests.check.build import DOUBLE, FLOAT16, INT64, Array, graph, model, node, normal, value
 
 CAP = 0.05
 
@@ -63,9 +63,20 @@ def test_bodies_weights_and_defaults_are_widened_too() -> None:
     assert scaled.tolist() == [8192.0, 15.0]
 
 
-def test_what_has_nothing_narrow_is_left_alone() -> None:
-    plain = model([node("Relu", ["x"], ["y"])], [value("x", [2])], [value("y", [2])])
-    assert widened(plain) is None
+@pytest.mark.ort
+def test_float32_becomes_float64() -> None:
+    """2²⁴ + 1 is 2²⁴ in float32."""
+    nodes = [node("Add", ["x", "one"], ["a"]), node("Sub", ["a", "x"], ["y"])]
+    single = model(nodes, [value("x", [2])], [value("y", [2])], {"one": np.ones(1, np.float32)})
+    found = run(single, x=np.full(2, 1 << 24, dtype=np.float32))["y"]
+    assert found.dtype == np.float32
+    assert found.tolist() == [1.0, 1.0]
+
+
+def test_what_cannot_be_wider_is_left_alone() -> None:
+    for dtype in (DOUBLE, INT64):
+        plain = model([node("Neg", ["x"], ["y"])], [value("x", [2], dtype)], [value("y", [2], dtype)])
+        assert widened(plain) is None
 
 
 def test_what_is_too_large_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
