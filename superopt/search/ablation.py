@@ -1,12 +1,15 @@
 """A candidate without one of its rules: which of them pay, and which only ride along.
 
 Candidates are ranked by prediction, and a rule that is priced too low is in all of the best. The clock then says no to
-every one of them, though the rest of their steps would pay. So the fastest is also timed without each of its rules.
+every one of them, though the rest of their steps would pay. So the fastest is also timed without each of its rules;
+and before the clock has said anything, what is predicted to be fastest without those rules that hardly matter, and with
+the one alone that matters most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import TypeAlias
 
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
@@ -16,20 +19,48 @@ MOST = 4
 """Rules that are left out in turn: those that change the predicted cost most."""
 
 
-def ablated(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Callable[[Piece], float]) -> list[Candidate]:
+HARDLY = 0.01
+"""Of the region's predicted cost: what a rule changes that hardly matters."""
+
+Price: TypeAlias = Callable[[Piece], float]
+
+
+def ablated(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Price) -> list[Candidate]:
     """The candidate without one of its rules, for each of the most important; other steps stay where they still fit."""
+    weights = _weights(candidate, price)
+    if len(weights) < 2:
+        return []
+    heaviest = sorted(weights, key=lambda name: -weights[name])[:MOST]
+    return _kept((weights.keys() - {rule} for rule in heaviest), candidate, start, rewriter, price)
+
+
+def leaner(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Price) -> list[Candidate]:
+    """The candidate with those of its rules that matter, and with the one alone that matters most."""
+    weights = _weights(candidate, price)
+    least = HARDLY * price(start)
+    matter = {rule for rule, weight in weights.items() if weight >= least}
+    if len(weights) < 2 or not matter:
+        return []
+    choices = [matter] if len(matter) < len(weights) else []
+    choices += [{max(matter, key=lambda name: weights[name])}] if len(matter) > 1 else []
+    return _kept(choices, candidate, start, rewriter, price)
+
+
+def _weights(candidate: Candidate, price: Price) -> dict[str, float]:
+    """How much each rule changes the predicted cost."""
     weights: dict[str, float] = {}
     for step in candidate.steps:
         change = abs(price(step.before) - price(step.after))
         weights[step.rule.name] = weights.get(step.rule.name, 0.0) + change
-    if len(weights) < 2:
-        return []
-    found: list[Candidate] = []
-    for rule in sorted(weights, key=lambda name: -weights[name])[:MOST]:
-        steps = _replayed([s for s in candidate.steps if s.rule.name != rule], start, rewriter)
-        if steps:
-            found.append(Candidate(steps[-1].after, price(steps[-1].after), steps))
-    return found
+    return weights
+
+
+def _kept(
+    choices: Iterable[Set[str]], candidate: Candidate, start: Piece, rewriter: Rewriter, price: Price
+) -> list[Candidate]:
+    """The candidate with each choice of its rules."""
+    traces = [_replayed([s for s in candidate.steps if s.rule.name in rules], start, rewriter) for rules in choices]
+    return [Candidate(steps[-1].after, price(steps[-1].after), steps) for steps in traces if steps]
 
 
 def _replayed(steps: Sequence[Taken], start: Piece, rewriter: Rewriter) -> tuple[Taken, ...]:

@@ -15,7 +15,7 @@ from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of
-from superopt.search.ablation import ablated
+from superopt.search.ablation import ablated, leaner
 from superopt.search.candidate import Candidate
 from superopt.search.explore import Limits, explore
 from superopt.search.regions import graph_of_region
@@ -66,3 +66,20 @@ def test_there_is_nothing_to_leave_out_of_one_rule() -> None:
     start, rewriter, candidates = explored()
     alone = next(c for c in candidates if [s.rule.name for s in c.steps] == [LORA])
     assert ablated(alone, start, rewriter, price) == []
+
+
+def names(candidates: list[Candidate]) -> list[list[str]]:
+    return [[s.rule.name for s in c.steps] for c in candidates]
+
+
+def test_what_matters_most_stands_alone_and_what_hardly_matters_falls_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, rewriter, candidates = explored()
+    both = next(c for c in candidates if names([c]) == [[LORA, GELU]])
+    changes = {step.rule.name: abs(price(step.before) - price(step.after)) / price(start) for step in both.steps}
+    first, second = sorted(changes, key=lambda name: -changes[name])
+    monkeypatch.setattr("superopt.search.ablation.HARDLY", changes[second] / 2)
+    assert names(leaner(both, start, rewriter, price)) == [[first]]
+    monkeypatch.setattr("superopt.search.ablation.HARDLY", (changes[first] + changes[second]) / 2)
+    assert names(leaner(both, start, rewriter, price)) == [[first]]
+    monkeypatch.setattr("superopt.search.ablation.HARDLY", 2 * changes[first])
+    assert leaner(both, start, rewriter, price) == []
