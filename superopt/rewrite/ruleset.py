@@ -13,8 +13,9 @@ import specs
 from superopt.errors import BadInput
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import find
+from superopt.rewrite.remembered import read_rules
 from superopt.rewrite.rule import Proof, Rule
-from superopt.rewrite.text import format_meaning, read_rules
+from superopt.rewrite.text import format_meaning
 
 SHIPPED = Path(specs.__file__).resolve().parent.parent / "rules"
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from pathlib import Path
 from typing import NoReturn
 
-from superopt.errors import BadInput, BadText
+from superopt.errors import BadText
 from superopt.ir.lexer import Reader, Token
 from superopt.rewrite.expression import Expression, Listing, Text, names_in, parse_expression
 from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Proof, Rule, Step, Where
@@ -15,22 +13,6 @@ from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Proof, Ru
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 _PROOF = re.compile(r"(unbounded|bounded \d+) (z3=[\w.]+(?:\+lemmas)?) digest=([0-9a-f]+)\Z")
 _COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
-
-
-def read_rules(path: Path) -> list[Rule]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: is no text") from None
-    return list(_parsed(text, str(path)))
-
-
-@lru_cache(maxsize=64)
-def _parsed(text: str, source: str) -> tuple[Rule, ...]:
-    """Several thousand rules take two seconds: what did not change is read once."""
-    return tuple(parse_rules(text, source))
 
 
 def parse_rules(text: str, source: str = "text") -> list[Rule]:

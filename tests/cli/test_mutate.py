@@ -11,7 +11,7 @@ import pytest
 
 from superopt.partial.corrected import mutants
 from superopt.partial.families import BY_NAME
-from superopt.rewrite.text import read_rules
+from superopt.rewrite.remembered import read_rules
 from tests.cli.test_main import run
 from tests.partial.programs import DRAWN, REGISTRY
 from tests.search.heads import LEVELS, head

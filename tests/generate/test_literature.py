@@ -9,9 +9,9 @@ import pytest
 
 import specs
 from superopt.generate.known import Known, derivation
+from superopt.rewrite.remembered import read_rules
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import load_rules, rule_files, state
-from superopt.rewrite.text import read_rules
 from superopt.verify.counterexample import find_counterexample
 
 REGISTRY = specs.load()

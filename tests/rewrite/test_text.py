@@ -9,8 +9,9 @@ import pytest
 import specs
 from superopt.errors import BadInput, BadText
 from superopt.ops.registry import REGISTRY
+from superopt.rewrite.remembered import read_rules
 from superopt.rewrite.ruleset import digest, load_rules, proved, rewrite_proofs, rule_files, state
-from superopt.rewrite.text import format_rule, parse_rules, read_rules
+from superopt.rewrite.text import format_rule, parse_rules
 
 pytestmark = pytest.mark.unit
 

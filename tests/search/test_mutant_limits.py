@@ -20,7 +20,8 @@ from superopt.partial.corrected import mutants
 from superopt.partial.differ import Disagreement
 from superopt.partial.families import canvases
 from superopt.rewrite.emit import Vocabulary
-from superopt.rewrite.text import format_rule, read_rules
+from superopt.rewrite.remembered import read_rules
+from superopt.rewrite.text import format_rule
 from superopt.search.audit import audit
 from superopt.search.ending import Ending
 from superopt.search.hunted import Budget, Hunted
