@@ -117,15 +117,18 @@ def search_deployment(
     measure: Measure = compare,
     hurried: Hurried = lambda: False,
     turn: Turn = ALONE,
+    ladder: Sequence[Deployment] = (),
 ) -> Deployed:
     """The best deployment of the model on these inputs, in about so many seconds, of what was tried until it is
     `hurried`; `further` inputs are other sizes, at which it must not be slower. A model that does not run at all comes
-    back with its base and the reason. Answers are compared in a `turn`; `measure` sees to its own."""
+    back with its base and the reason. Answers are compared in a `turn`; `measure` sees to its own. The search starts
+    from the last deployment of the `ladder` under which the model answers the same as under the base."""
     model = load(path)
     all_feeds = (feeds, *further)
     sameness = tuple(Sameness(path, model, inputs, base) for inputs in all_feeds)
     stand = OnDevice(path, total_bytes(model), all_feeds, sameness, seed, measure, turn)
-    return Search(stand, base, options_for(base, contents_of(model)), seconds, len(further), tell, hurried).run()
+    choices = options_for(base, contents_of(model))
+    return Search(stand, base, choices, seconds, len(further), tell, hurried, tuple(ladder)).run()
 
 
 class Stand(Protocol):
@@ -171,6 +174,7 @@ class Search:
     further: int = 0
     tell: Tell = lambda stage, detail: None
     hurried: Hurried = lambda: False
+    ladder: tuple[Deployment, ...] = ()
     _spent: float = 0.0
     _on_top: float = 0.0
     """Of what was spent: for second looks, which take nothing from the other choices."""
@@ -196,8 +200,9 @@ class Search:
         return found
 
     def _explored(self) -> Deployment:
-        best = self.base
-        groups = [(name, list(group)) for name, group in itertools.groupby(self.choices, key=lambda c: c.dimension)]
+        best = self._started()
+        open_ = [choice for choice in self.choices if choice.applied(best) != best]
+        groups = [(name, list(group)) for name, group in itertools.groupby(open_, key=lambda c: c.dimension)]
         for number, (dimension, choices) in enumerate(groups):
             left = self._left()
             if left <= 0 or self.hurried():
@@ -206,6 +211,18 @@ class Search:
             self.tell("options", f"{dimension}, {number + 1} of {len(groups)}")
             best = self._step(best, choices, left / (len(groups) - number))
         return best
+
+    def _started(self) -> Deployment:
+        """The highest rung on which the model answers the same."""
+        for rung in reversed(self.ladder):
+            if rung == self.base:
+                break
+            verdict, note = self._same(rung)
+            self._tried.append(_settled(rung, self.base, verdict, note))
+            if verdict is None:
+                self._sure = rung
+                return rung
+        return self.base
 
     def _left(self) -> float:
         """Seconds for single choices."""
@@ -277,6 +294,16 @@ def _row(choice: Choice, against: Deployment, verdict: Literal["failed", "not tr
     return DeploymentTrial(
         change=choice.text, dimension=choice.dimension, against=against.text, verdict=verdict,
         speedup=None, interval=None, kept=False, note=note,
+    )  # fmt: skip
+
+
+def _settled(
+    rung: Deployment, base: Deployment, verdict: Literal["failed", "different"] | None, note: str
+) -> DeploymentTrial:
+    added = [f"{name}={value}" for name, value in rung.provider_options if (name, value) not in base.provider_options]
+    return DeploymentTrial(
+        change=" ".join(added), dimension="settled before", against=base.text, verdict=verdict or "faster",
+        speedup=None, interval=None, kept=verdict is None, note=note or "the original gains by it",
     )  # fmt: skip
 
 

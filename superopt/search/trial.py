@@ -153,7 +153,7 @@ class Trial:
             return Deployed(self.deployment, self.deployment, searched=False)
         found = search_deployment(
             path, self._feeds[0], self.deployment, seconds, further=self._feeds[1:], seed=self.options.seed,
-            tell=self._tell, measure=self._cached, hurried=self._hurried, turn=self.turn,
+            tell=self._tell, measure=self._cached, hurried=self._hurried, turn=self.turn, ladder=self.ladder,
         )  # fmt: skip
         if self.costs is not None and not self._hurried() and found.is_settled:
             with self.costs.opened() as cache:

@@ -5,6 +5,7 @@ to any doubt."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -241,3 +242,35 @@ def test_what_is_likely_and_was_seen_too_briefly_is_looked_at_again():
     found = searched(stand, CUDA, NOTHING, seconds=8.0)
     assert found.best.level == "extended"
     assert next(row for row in found.tried if row.change == "level=extended").verdict == "faster"
+
+
+GRAPH = replace(CUDA, provider_options=(("enable_cuda_graph", "1"),))
+NHWC = replace(CUDA, provider_options=(("enable_cuda_graph", "1"), ("prefer_nhwc", "1")))
+
+
+def on_a_ladder(stand: FakeStand, ladder: tuple[Deployment, ...]) -> Deployed:
+    return Search(stand, CUDA, options_for(CUDA, CONVOLUTIONS), 200.0, ladder=ladder).run()
+
+
+def test_the_search_starts_from_what_is_settled():
+    stand = FakeStand(lambda d: (0.5 if d.captures_cuda_graph else 1.0) * (0.8 if "prefer_nhwc" in d.text else 1.0))
+    found = on_a_ladder(stand, (CUDA, GRAPH, NHWC))
+    assert found.best == NHWC
+    assert found.speedup == pytest.approx(2.5, rel=0.1)
+    assert all(raced[0] == NHWC.text for raced in stand.raced[:-1])
+    assert found.tried[0].change == "enable_cuda_graph=1 prefer_nhwc=1"
+    assert found.tried[0].kept
+
+
+def test_a_rung_that_answers_otherwise_gives_way_to_the_one_below():
+    stand = FakeStand(
+        lambda d: 0.5 if d.captures_cuda_graph else 1.0, differs=lambda d: "wrong" if "prefer_nhwc" in d.text else ""
+    )
+    found = on_a_ladder(stand, (CUDA, GRAPH, NHWC))
+    assert found.best == GRAPH
+    assert [(row.verdict, row.kept) for row in found.tried[:2]] == [("different", False), ("faster", True)]
+
+
+def test_what_is_settled_and_not_faster_here_is_given_up():
+    found = on_a_ladder(FakeStand(lambda d: 1.0), (CUDA, GRAPH))
+    assert found.best == CUDA
