@@ -35,6 +35,8 @@ _PRODUCTS = (
 )  # fmt: skip
 _LARGE_PRODUCTS = ((128, 768, 3072), (1024, 1024, 1024), (2048, 768, 3072))
 _LARGE_CONVOLUTIONS = ((256, 256, 1, 3, 28), (256, 1024, 1, 1, 28))
+# images, channels, height, width: what is between the layers of a network on a batch, and too large to cost nothing
+_BATCH = (16, 256, 56, 56)
 # batch, positions, width
 _SEQUENCES = ((1, 128, 768), (16, 128, 768))
 _BATCHED = ((12, 128, 64, 128), (8, 64, 64, 16), (4, 256, 32, 256))
@@ -91,6 +93,7 @@ def _for_large_devices(dtype: DType) -> Iterator[Graph]:
         operands = data(0, (1, batch, rows, inner), dtype), data(1, (1, batch, inner, columns), dtype)
         yield _one("MatMul", operands, (1, batch, rows, columns))
     yield from (_convolution(*sizes, dtype=dtype) for sizes in _LARGE_CONVOLUTIONS)
+    yield from _of_batches(dtype)
     for batch, rows, width in _SEQUENCES:
         shape, heads = (batch, rows, width), width // 64
         x, y, z = (data(k, shape, dtype) for k in range(3))
@@ -102,6 +105,26 @@ def _for_large_devices(dtype: DType) -> Iterator[Graph]:
         yield _one("SkipLayerNormalization", (x, y, row, row, row), shape, domain=_RUNTIME)
         yield _one("BiasGelu", (x, row), shape, domain=_RUNTIME)
         yield _one("BiasAdd", (x, row, y), shape, domain=_RUNTIME)
+
+
+def _of_batches(dtype: DType) -> Iterator[Graph]:
+    """Where bytes decide, and not launches."""
+    n, c, h, w = _BATCH
+    x, y = data(0, _BATCH, dtype), data(1, _BATCH, dtype)
+    half, window = (n, c // 2, h, w), {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
+    yield from (_one(op, (x, y), _BATCH) for op in ("Add", "Mul"))
+    yield from (_one(op, (x, number(0.5, dtype)), _BATCH) for op in ("Add", "Mul", "Div", "Max"))
+    yield from (_one(op, (x,), _BATCH) for op in ("Relu", "HardSigmoid", "HardSwish", "Sigmoid", "Erf"))
+    yield _one("Clip", (x, number(0.0, dtype), number(6.0, dtype)), _BATCH)
+    yield _one("Transpose", (x,), (n, h, w, c), attributes={"perm": (0, 2, 3, 1)})
+    yield _one("Concat", (data(0, half, dtype), data(1, half, dtype)), _BATCH, attributes={"axis": 1})
+    yield _one("Split", (x, whole(c // 2, c // 2)), half, half, attributes={"axis": 1})
+    yield _one("Pad", (x, whole(0, 0, 1, 1, 0, 0, 1, 1)), (n, c, h + 2, w + 2))
+    yield from (_one(op, (x,), _BATCH, attributes=window) for op in ("MaxPool", "AveragePool"))
+    yield _convolution(64, 256, 1, 1, 56, images=n, dtype=dtype)
+    yield _convolution(128, 128, 1, 3, 28, images=n, dtype=dtype)
+    yield _convolution(128, 128, 128, 3, 56, images=n, dtype=dtype)
+    yield _convolution(3, 64, 1, 7, 112, stride=2, images=n, dtype=dtype)
 
 
 def _one(

@@ -46,8 +46,8 @@ def weights(*shape: int, dtype: DType = DType.FLOAT32, seed: int = 0) -> Value:
     return Value(Constant(ArrayTensor((drawn / np.float32(max(1, shape[0]) ** 0.5)).astype(numpy_dtype(dtype)))))
 
 
-def number(value: float) -> Value:
-    return Value(Constant(ArrayTensor(np.array(value, np.float32))))
+def number(value: float, dtype: DType = DType.FLOAT32) -> Value:
+    return Value(Constant(ArrayTensor(np.array(value, numpy_dtype(dtype)))))
 
 
 def whole(*numbers: int) -> Value:
