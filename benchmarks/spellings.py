@@ -4,8 +4,8 @@
     python benchmarks/spellings.py DIR [--only REGEX] [--ways legacy17,dynamo18]
 
 Runs where torch, transformers and onnxscript are installed, which superopt does not need. Weights are random under a
-fixed seed; two layers of each network, narrow, no two sizes alike. handwritten.py has more. A network that an exporter
-refuses is told and left.
+fixed seed; two layers of each network, narrow, no two sizes alike. handwritten.py and handwritten_attention.py have
+more. A network that an exporter refuses is told and left.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import handwritten_attention  # noqa: F401  # with handwritten, which it uses
 import torch
 import transformers
-from handwritten import HANDWRITTEN
+from handwriting import HANDWRITTEN
 
 LENGTH, WIDTH, HEADS, INNER, VOCABULARY = 20, 48, 4, 72, 100
 WAYS = ("legacy14", "legacy17", "dynamo18", "dynamo23")
