@@ -241,7 +241,9 @@ def headline(folder: Path = RESULTS) -> list[str]:
             )
         ]
         types = ", ".join(dict.fromkeys(place[1] for place in among))
-        rows.append([f"{_device(book)} ({types})", str(len(among)), *map(_mean, ratios)])
+        networks = len({place[0] for place in among})
+        many = f"{networks} in {len(among)} types and batch sizes" if len(among) > networks else str(networks)
+        rows.append([f"{_device(book)} ({types})", many, *map(_mean, ratios)])
     results = load_cpu(folder)
     if results:
         environment = next(r.environment for r in results if r.environment)
