@@ -63,7 +63,7 @@ def folder() -> Path:
 
 @lru_cache(maxsize=64)
 def _rules(said: str, source: str) -> tuple[Rule, ...]:
-    if len(said) < LEAST:
+    if len(said) < LEAST or not folder().is_absolute():  # without a home
         return tuple(text.parse_rules(said, source))
     entry = folder() / f"{hashlib.sha256(source.encode()).hexdigest()[:24]}.pickle"
     key = hashlib.sha256(f"{_parser()}\n{source}\n{said}".encode()).digest()

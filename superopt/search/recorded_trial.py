@@ -23,7 +23,7 @@ from superopt.runtime.cores import usable_cores
 from superopt.runtime.deployment import Deployment, parse_deployment
 from superopt.search.deployments import LIKELY, Deployed
 from superopt.search.ending import Ending
-from superopt.search.settling import Gains, least, unsettled
+from superopt.search.settling import least, unsettled
 from superopt.search.stages import Tell
 from superopt.search.trial import Heard, Trial
 
@@ -48,22 +48,17 @@ class RecordedTrial(Trial):
         super().__init__(model, options, tell, ending, turn, deployment, machine)
         self.here = Deployment("cpu", threads=options.threads or usable_cores())
 
-    @property
-    def _gains(self) -> Gains:
+    def _gains(self, best: Deployment, others: Sequence[Deployment]) -> Sequence[float | None]:
         """As recorded of this model; of one that was not there, options pay that most times were taken with."""
-
-        def gains(best: Deployment, others: Sequence[Deployment]) -> list[float | None]:
-            told = [self._recorded(self._key([self.model], [best, *others], feeds)) for feeds in self._feeds]
-            known = [comparison for comparison in told if comparison is not None]
-            if not known:
-                counts = self.contents.deployments(self.machine)
-                return [counts.get(d.text, 0) / counts.get(best.text, 1) * LIKELY for d in others]
-            if len(known) < len(told):
-                return [None] * len(others)
-            columns = zip(*([pair.speedup for pair in comparison.pairs] for comparison in known), strict=True)
-            return [least(column) for column in columns]
-
-        return gains
+        told = [self._recorded(self._key([self.model], [best, *others], feeds)) for feeds in self._feeds]
+        known = [comparison for comparison in told if comparison is not None]
+        if not known:
+            counts = self.contents.deployments(self.machine)
+            return [counts.get(d.text, 0) / counts.get(best.text, 1) * LIKELY for d in others]
+        if len(known) < len(told):
+            return [None] * len(others)
+        columns = zip(*([pair.speedup for pair in comparison.pairs] for comparison in known), strict=True)
+        return [least(column) for column in columns]
 
     def timer(self, cache: CostCache) -> RecordedTimer:
         plain, *further = self.ladder

@@ -48,21 +48,24 @@ def settled(base: Deployment, contents: Contents, gains: Gains) -> tuple[Deploym
     return tuple(found)
 
 
-def measured_gains(subject: Subject, feeds: Sequence[Mapping[str, Value]], measure: Measure, seed: int) -> Gains:
-    """By the clock, on all inputs."""
-
-    def gains(best: Deployment, others: Sequence[Deployment]) -> list[float | None]:
-        subjects = [replace(subject, deployment=best), *(_named(subject, other) for other in others)]
-        found: list[list[float | None]] = []
-        try:
-            for inputs in feeds:
-                told = measure(subjects, inputs, Method(seconds=SECONDS * len(others), seed=seed))
-                found.append([told.pair(s.name).speedup for s in subjects[1:]])
-        except CannotRun:
-            return [None] * len(others)
-        return [least(column) for column in zip(*found, strict=True)]
-
-    return gains
+def measured_gains(
+    subject: Subject,
+    others: Sequence[Deployment],
+    feeds: Sequence[Mapping[str, Value]],
+    measure: Measure,
+    seed: int,
+) -> list[float | None]:
+    """By the clock, on all inputs: the subject's time over that under the others."""
+    subjects = [subject, *(replace(subject, name=other.text, deployment=other) for other in others)]
+    method = Method(seconds=SECONDS * len(others), seed=seed)
+    found: list[list[float | None]] = []
+    try:
+        for inputs in feeds:
+            told = measure(subjects, inputs, method)
+            found.append([told.pair(s.name).speedup for s in subjects[1:]])
+    except CannotRun:
+        return [None] * len(others)
+    return [least(column) for column in zip(*found, strict=True)]
 
 
 def least(speedups: Sequence[float | None]) -> float | None:
@@ -89,7 +92,3 @@ def _stages(base: Deployment, contents: Contents) -> list[tuple[Choice, ...]]:
     given = {name for name, _ in base.provider_options}
     fitting = [s for s in _STAGES if s[0] is LAUNCHES or convolves(contents)] if base.target == "cuda" else []
     return [s for s in fitting if not any(name in given for choice in s for name, _ in choice.provider_options)]
-
-
-def _named(subject: Subject, deployment: Deployment) -> Subject:
-    return replace(subject, name=deployment.text, deployment=deployment)

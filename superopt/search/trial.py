@@ -32,7 +32,7 @@ from superopt.runtime.target import resolve_target
 from superopt.search.choices import contents_of
 from superopt.search.deployments import Deployed, comparison_of, search_deployment
 from superopt.search.ending import Ending
-from superopt.search.settling import Gains, measured_gains, note, settled
+from superopt.search.settling import measured_gains, note, settled
 from superopt.search.sizes import Point, points_of, rows, weigh
 from superopt.search.stages import Tell
 from superopt.version import __version__
@@ -87,11 +87,10 @@ class Trial:
             return (self.deployment,)
         return settled(self.deployment, contents_of(self.model), self._gains)
 
-    @property
-    def _gains(self) -> Gains:
-        subject = Subject(ORIGINAL, _source(self.model), self.deployment, size=total_bytes(self.model))
+    def _gains(self, best: Deployment, others: Sequence[Deployment]) -> Sequence[float | None]:
+        subject = Subject(ORIGINAL, _source(self.model), best, size=total_bytes(self.model))
         self._tell("timing", "which session options matter most")
-        return measured_gains(subject, self._feeds, self._cached, self.options.seed)
+        return measured_gains(subject, others, self._feeds, self._cached, self.options.seed)
 
     @property
     def settled_note(self) -> str:

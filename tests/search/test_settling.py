@@ -88,7 +88,7 @@ def test_what_cannot_be_captured_gains_nothing() -> None:
 
 def asked(measure: object, points: int, other: Deployment) -> list[float | None]:
     subject = Subject("original", Path("m.onnx"), CUDA)
-    return list(measured_gains(subject, [{}] * points, measure, 0)(CUDA, [other]))  # pyright: ignore[reportArgumentType]
+    return measured_gains(subject, [other], [{}] * points, measure, 0)  # pyright: ignore[reportArgumentType]
 
 
 class Pairs:
