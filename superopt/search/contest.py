@@ -1,8 +1,8 @@
 """Which of a model's variants runs fastest as a whole.
 
 Whole models are timed briefly here, regions were timed to a percent or two. So where variants are alike, and where
-there is no time for them, what the regions gained decides. One that leaves out an operator has gained less in its
-regions; it must be faster beyond doubt.
+there is no time for them, what the regions gained decides. One whose regions nobody has timed, because it leaves out an
+operator or fuses everything, must be faster beyond doubt.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HEAT, FINAL = 0.2, 0.5
 ALIKE = 1.01
 """Times of variants that are no different; among those the one whose regions gained most is chosen."""
 NEAR = 0.995
-"""Speed of a variant that leaves something out, over the chosen one's, from which on it may be the faster one."""
+"""Speed of a variant that is a guess, over the chosen one's, from which on it may be the faster one."""
 RIVALS = 2
 """That are timed once more, at most."""
 
@@ -45,10 +45,12 @@ class Contest:
         speeds = {v.name: comparison.pair(v.name).speedup or 0.0 for v in variants}
         if self.heard is not None:
             self.heard(max(speeds.values()))
-        whole = [v for v in variants if not v.leaves_out]
+        whole = [v for v in variants if not v.is_guess] or variants
         alike = [v for v in whole if speeds[v.name] * ALIKE >= max(speeds[v.name] for v in whole)]
         chosen = max(alike, key=lambda v: (self.hunted.saving(v.trace), speeds[v.name]))
-        rivals = [v for v in variants if v.leaves_out and speeds[v.name] >= NEAR * speeds[chosen.name]]
+        rivals = [
+            v for v in variants if v.is_guess and v is not chosen and speeds[v.name] >= NEAR * speeds[chosen.name]
+        ]
         rivals.sort(key=lambda v: -speeds[v.name])
         return self._final(chosen, rivals[:RIVALS], models) if rivals else chosen
 

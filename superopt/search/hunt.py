@@ -39,7 +39,7 @@ Kinds = dict[str, list[Region]]
 
 
 @dataclass(frozen=True)
-class _Choice:
+class Choice:
     """The better graph of a kind of region; no steps where there is none."""
 
     kind: int
@@ -64,7 +64,7 @@ class Hunter:
         self.found = Hunted()
         self.forecast = forecast or Forecast()
         self.judge = judging(scales, budget, self.found, tell, ending, self.forecast)
-        self._choices: dict[str, _Choice] = {}
+        self._choices: dict[str, Choice] = {}
         self._stop = False
 
     def run(self, piece: Piece, where: str = "") -> Piece:
@@ -155,14 +155,14 @@ class Hunter:
         for key in sorted(new, key=lambda key: -costs[key]):
             self.found.distinct += 1
             first = new[key][0]
-            self._choices[key] = _Choice(self.found.distinct, first.piece)
+            self._choices[key] = Choice(self.found.distinct, first.piece)
             if costs[key] >= LEAST_SHARE * total:
                 part = costs[key] / max(whole or total, costs[key])
                 looks[key] = Look(new[key], costs[key] / total, self.found.distinct, part)
         return looks
 
     def _decide(self, key: str, look: Look) -> None:
-        self._choices[key] = _Choice(look.kind, look.region.piece, self.judge.decided(look))
+        self._choices[key] = Choice(look.kind, look.region.piece, self.judge.decided(look))
 
     def _apply_all(self, piece: Piece, kinds: Kinds, where: str) -> tuple[Piece, bool]:
         """The graph with what was chosen, and whether that is anything."""
@@ -208,7 +208,7 @@ class Hunter:
         return price
 
     def _apply(
-        self, piece: Piece, region: Region, choice: _Choice, moved: dict[Value, Value], where: str
+        self, piece: Piece, region: Region, choice: Choice, moved: dict[Value, Value], where: str
     ) -> tuple[Piece, bool]:
         members = [_now(Value(node), moved).node for node in region.members]
         if any(node is None or node not in piece.tags for node in members):

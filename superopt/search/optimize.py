@@ -46,7 +46,7 @@ from superopt.search.sizes import NOT_SLOWER, slower_point
 from superopt.search.stages import Tell
 from superopt.search.trace import own_rules_used, told
 from superopt.search.trial import Heard, Trial
-from superopt.search.variants import TIDIED, Repairer, Variant, leaner, variants
+from superopt.search.variants import TIDIED, Repairer, Variant, fused, leaner, variants
 from superopt.search.verdict import nothing_to_check, verdict
 from superopt.search.workshop import Workshop
 
@@ -207,7 +207,9 @@ class _Run:
     def _variants(self, workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:
         found = variants(workshop, passes, hunted)
         timed = not self.ending.is_asked() and not isinstance(self.trial, RecordedTrial)
-        return [*found, *leaner(workshop, passes, hunted, found)] if timed else found
+        if not timed:
+            return found
+        return [*found, *leaner(workshop, passes, hunted, found), *fused(workshop, passes, hunted, found)]
 
     def _best(
         self, candidates: list[Variant], hunted: Hunted, heard: Heard | None = None

@@ -1,5 +1,5 @@
 """Graphs that compete for one model: tidied only, with all rewrites that the search found, with those that were timed
-faster, with the best of them.
+faster, with the best of them; with all but those that bring in one operator; with everything fused.
 
 A region's time is not its time in the model; which variant is best, whole models say.
 """
@@ -25,6 +25,7 @@ ATTEMPTS = 5
 ROOM = 2 << 30
 """Bytes of files for variants that only leave something out, at most."""
 TIDIED, ALL, SURE, BEST = "tidied", "all rewrites", "the sure rewrites", "the best rewrites"
+FUSED = "everything fused"
 
 Check = Callable[[Graph], CheckReport]
 
@@ -49,6 +50,11 @@ class Variant:
     def is_changed(self) -> bool:
         return bool(self.passes or self.trace)
 
+    @property
+    def is_guess(self) -> bool:
+        """Whether nobody has timed its regions: it must be faster beyond doubt."""
+        return bool(self.leaves_out) or self.name == FUSED
+
 
 def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:
     """Those worth timing, tidied first."""
@@ -69,6 +75,18 @@ def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) ->
             found.append(Variant(name, graph, passes, tuple(some), notes=tuple(notes)))
             most = len(kept)
     return found
+
+
+def fused(
+    workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted, others: Sequence[Variant]
+) -> Iterator[Variant]:
+    """Everything that can be fused, where that is something else."""
+    if not hunted.fused or total_bytes(workshop.model) > ROOM:
+        return
+    graph, made, notes = workshop.build(hunted.fused)
+    known = [[(record.members, record.steps) for record in v.trace] for v in others]
+    if made and [(record.members, record.steps) for record in made] not in known:
+        yield Variant(FUSED, graph, passes, tuple(made), notes=tuple(notes))
 
 
 def leaner(

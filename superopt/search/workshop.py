@@ -31,6 +31,7 @@ from superopt.search.bodies import bodies, graphs
 from superopt.search.ending import Ending
 from superopt.search.forecast import Forecast
 from superopt.search.foreteller import Foreteller
+from superopt.search.fusing import Fuser
 from superopt.search.growth import bytes_of
 from superopt.search.hunt import Hunter
 from superopt.search.hunted import Budget, Hunted
@@ -76,6 +77,13 @@ class Workshop:
             hunter.run(piece, where)
         before = self._weights([])
         hunter.found.trace = trimmed(hunter.found, budget.growth, lambda trace: self._weights(trace) - before)
+        if judging is Judge and not ending.is_asked():
+            fuser = Fuser(self.book, rewriter, scales, budget, tell, ending)
+            fuser.found.distinct = hunter.found.distinct  # its regions have numbers of their own
+            for piece, where in pieces:
+                fuser.run(piece, where)
+            if self._weights(fuser.found.trace) - before <= budget.growth:
+                hunter.found.fused = fuser.found.trace
         return hunter.found, scales.learner.rank_correlation
 
     def _weights(self, trace: Sequence[Traced]) -> int:

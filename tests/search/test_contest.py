@@ -16,27 +16,28 @@ from superopt.normalize import normalize
 from superopt.rewrite.emit import Vocabulary
 from superopt.search.contest import Contest
 from superopt.search.hunted import Gain, Hunted
+from superopt.search.judge import Judge
 from superopt.search.leaving_out import brought_in, leaving_out
 from superopt.search.trace import Traced
-from superopt.search.variants import ALL, Variant, leaner, variants
+from superopt.search.variants import ALL, FUSED, Variant, fused, leaner, variants
 from superopt.search.workshop import Workshop
 from tests.search.test_ablation import GELU, LORA, with_gelu
 from tests.search.test_hunt import BOOK, hunted
 
 pytestmark = pytest.mark.ort
 
-FUSED = "com.microsoft::Gelu"
+GELU_OPERATOR = "com.microsoft::Gelu"
 
 
 def test_an_operator_is_left_out_and_the_other_rewrites_stay() -> None:
     shop, found, _ = hunted(with_gelu())
     everything = variants(shop, (), found)[1]
     assert everything.name == ALL
-    assert brought_in(shop.tidied, everything.graph) == [FUSED]
+    assert brought_in(shop.tidied, everything.graph) == [GELU_OPERATOR]
     [lean] = leaner(shop, (), found, [everything])
-    assert lean.leaves_out == FUSED
+    assert lean.leaves_out == GELU_OPERATOR
     kinds = [node.kind for node in lean.graph.nodes]
-    assert FUSED not in kinds
+    assert GELU_OPERATOR not in kinds
     assert kinds.count("MatMul") + kinds.count("Gemm") == 1, "the low-rank branch is merged as before"
     assert not {r.kind for r in lean.trace} & {r.kind for r in everything.trace}, "nobody has timed such a region"
 
@@ -45,7 +46,7 @@ def test_regions_that_were_alike_stay_alike() -> None:
     steps = tuple(s for r in hunted(with_gelu())[1].trace for s in r.steps)
     trace = [Traced((f"n{k}",), steps, kind=1 + k % 2) for k in range(4)]
     rules = {name: BOOK.rules.patterns[name].rule for name in (LORA, GELU)}
-    found = leaving_out(trace, FUSED, rules)
+    found = leaving_out(trace, GELU_OPERATOR, rules)
     assert [r.kind for r in found] == [3, 4, 3, 4]
     assert all(GELU not in [s.rule for s in r.steps] for r in found)
 
@@ -88,7 +89,7 @@ def contest(told: Told, tmp_path: Path) -> str:
     entrants = [
         Variant("all", graph, (), steps),
         Variant("some", graph, (), steps[:1]),
-        Variant("lean", graph, (), (Traced(("a",), (), kind=3),), leaves_out=FUSED),
+        Variant("lean", graph, (), (Traced(("a",), (), kind=3),), leaves_out=GELU_OPERATOR),
     ]
     gains = [Gain(kind, 1, (2.0, 1.0), (2.0, 1.0), ()) for kind in (1, 2)]
     files = {v.name: tmp_path / f"{v.name}.onnx" for v in entrants}
@@ -124,3 +125,33 @@ def test_without_the_operators_of_onnxruntime_nothing_is_left_out() -> None:
     model = parse(with_gelu().SerializeToString())
     shop = Workshop(model, normalize(model).graph, BOOK, Vocabulary(contrib=False))
     assert list(leaner(shop, (), Hunted(), variants(shop, (), Hunted()))) == []
+
+
+def test_everything_is_fused_where_no_region_was_timed_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Judge, "decided", lambda *_: ())
+    shop, found, _ = hunted(with_gelu())
+    assert not found.trace
+    plain = variants(shop, (), found)
+    [everything] = fused(shop, (), found, plain)
+    assert (everything.name, everything.is_guess) == (FUSED, True)
+    assert {LORA, GELU} <= {step.rule for record in everything.trace for step in record.steps}
+    assert GELU_OPERATOR in [node.kind for node in everything.graph.nodes]
+    assert not found.saving(everything.trace), "nobody has timed its regions"
+
+
+def test_what_was_found_anyway_does_not_compete_twice() -> None:
+    shop, found, _ = hunted(with_gelu())
+    [everything] = fused(shop, (), found, [])
+    assert list(fused(shop, (), found, [everything])) == []
+
+
+def test_where_there_are_guesses_alone_the_fastest_is_taken(tmp_path: Path) -> None:
+    proto = with_gelu()
+    model = parse(proto.SerializeToString())
+    graph = normalize(model).graph
+    entrants = [Variant(FUSED, graph, (), (Traced(("a",), (), kind=3),)), Variant("x", graph, (), leaves_out="Gelu")]
+    files = {v.name: tmp_path / f"{v.name}.onnx" for v in entrants}
+    for path in files.values():
+        path.write_bytes(proto.SerializeToString())
+    told = Told({"original": 1.0, FUSED: 1.1, "x": 1.3})
+    assert Contest(told, model, Hunted(), 10.0).winner(entrants, files).name == "x"  # pyright: ignore[reportArgumentType]
