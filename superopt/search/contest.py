@@ -2,12 +2,12 @@
 
 Whole models are timed briefly here, regions were timed to a percent or two. So where variants are alike, and where
 there is no time for them, what the regions gained decides. One whose regions nobody has timed, because it leaves out an
-operator or fuses everything, must be faster beyond doubt.
+operator or fuses everything, must be faster beyond doubt, or twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,9 @@ ALIKE = 1.01
 """Times of variants that are no different; among those the one whose regions gained most is chosen."""
 NEAR = 0.995
 """Speed of a variant that is a guess, over the chosen one's, from which on it may be the faster one."""
+AHEAD = 1.003
+"""Speed of such a variant over the chosen one's that counts where both looks agree: a model of half a second is not
+timed often enough to be sure of a percent, and the last race is against the original."""
 RIVALS = 2
 """That are timed once more, at most."""
 
@@ -52,13 +55,19 @@ class Contest:
             v for v in variants if v.is_guess and v is not chosen and speeds[v.name] >= NEAR * speeds[chosen.name]
         ]
         rivals.sort(key=lambda v: -speeds[v.name])
-        return self._final(chosen, rivals[:RIVALS], models) if rivals else chosen
+        ahead = {v.name for v in rivals if speeds[v.name] >= AHEAD * speeds[chosen.name]}
+        return self._final(chosen, rivals[:RIVALS], ahead, models) if rivals else chosen
 
-    def _final(self, chosen: Variant, rivals: Sequence[Variant], models: Mapping[str, Model]) -> Variant:
+    def _final(
+        self, chosen: Variant, rivals: Sequence[Variant], ahead: Collection[str], models: Mapping[str, Model]
+    ) -> Variant:
+        """A rival that is faster beyond doubt; or that was `ahead` in the first look and is in the second."""
         field = {v.name: models[v.name] for v in (chosen, *rivals)}
         try:
             comparison, _ = self.trial.compare_all(field, FINAL * self.budget)
         except CannotRun:
             return chosen
-        faster = [v for v in rivals if comparison.pair(v.name).verdict == "faster"]
-        return max(faster, key=lambda v: comparison.pair(v.name).speedup or 0.0, default=chosen)
+        speeds = {v.name: comparison.pair(v.name).speedup or 0.0 for v in rivals}
+        sure = [v for v in rivals if comparison.pair(v.name).verdict == "faster"]
+        twice = [v for v in rivals if v.name in ahead and speeds[v.name] >= AHEAD]
+        return max(sure or twice, key=lambda v: speeds[v.name], default=chosen)

@@ -52,7 +52,7 @@ class Variant:
 
     @property
     def is_guess(self) -> bool:
-        """Whether nobody has timed its regions: it must be faster beyond doubt."""
+        """Whether nobody has timed its regions."""
         return bool(self.leaves_out) or self.name == FUSED
 
 

@@ -64,16 +64,20 @@ class Told:
     speeds: Mapping[str, float]
     asked: list[list[str]] = field(default_factory=list)
     fails: bool = False
+    doubt: float = 0.002
+    later: Mapping[str, float] = field(default_factory=dict)
+    """Speeds from the second look on, where they are others."""
 
     def compare_all(self, models, seconds, heard=None):
         if self.fails:
             raise CannotRun("no")
         first, *others = models
+        speeds = {**self.speeds, **(self.later if self.asked else {})}
         self.asked.append(list(models))
         pairs = []
         for name in others:
-            speed = self.speeds[name] / self.speeds[first]
-            verdict = "faster" if speed > 1.002 else "slower" if speed < 0.998 else "not faster"
+            speed = speeds[name] / speeds[first]
+            verdict = "faster" if speed > 1 + self.doubt else "slower" if speed < 1 - self.doubt else "not faster"
             pairs.append(
                 PairTiming(name=name, verdict=verdict, reason="", speedup=speed, interval=None, sittings=1, pairs=9)
             )
@@ -115,6 +119,17 @@ def test_regions_decide_between_variants_that_are_alike(
     told = Told({"original": 1.0, **speeds})
     assert contest(told, tmp_path) == winner
     assert len(told.asked) == looks
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "winner"), [(1.33, 1.31, "lean"), (1.33, 1.301, "all"), (1.3, 1.33, "all")]
+)
+def test_where_no_look_is_sure_a_guess_must_be_ahead_in_both(
+    first: float, second: float, winner: str, tmp_path: Path
+) -> None:
+    told = Told({"original": 1.0, "all": 1.3, "some": 1.2, "lean": first}, doubt=0.5, later={"lean": second})
+    assert contest(told, tmp_path) == winner
+    assert len(told.asked) == 2
 
 
 def test_what_cannot_be_timed_is_decided_by_its_order(tmp_path: Path) -> None:
