@@ -13,6 +13,8 @@ from superopt.rewrite.piece import Piece
 from superopt.search.condense import condensed
 from superopt.search.hunt import Choice, Hunter, Kinds
 
+LARGE = 0.03
+"""Predicted seconds of a run from which on regions are timed too seldom; smaller models do without another variant."""
 FUSING_ROUNDS = 2
 SECONDS = 0.1
 """Of those that a search has."""

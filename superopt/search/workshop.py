@@ -27,11 +27,11 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Step
 from superopt.rewrite.weights import CannotCombine, combine
 from superopt.rewrite.whole import graph_of, piece_of, weights_read
+from superopt.search import fusing
 from superopt.search.bodies import bodies, graphs
 from superopt.search.ending import Ending
 from superopt.search.forecast import Forecast
 from superopt.search.foreteller import Foreteller
-from superopt.search.fusing import Fuser
 from superopt.search.growth import bytes_of
 from superopt.search.hunt import Hunter
 from superopt.search.hunted import Budget, Hunted
@@ -77,8 +77,8 @@ class Workshop:
             hunter.run(piece, where)
         before = self._weights([])
         hunter.found.trace = trimmed(hunter.found, budget.growth, lambda trace: self._weights(trace) - before)
-        if judging is Judge and not ending.is_asked():
-            fuser = Fuser(self.book, rewriter, scales, budget, tell, ending)
+        if judging is Judge and not ending.is_asked() and predictor.region(self.tidied) >= fusing.LARGE:
+            fuser = fusing.Fuser(self.book, rewriter, scales, budget, tell, ending)
             fuser.found.distinct = hunter.found.distinct  # its regions have numbers of their own
             for piece, where in pieces:
                 fuser.run(piece, where)

@@ -144,6 +144,7 @@ def test_without_the_operators_of_onnxruntime_nothing_is_left_out() -> None:
 
 def test_everything_is_fused_where_no_region_was_timed_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Judge, "decided", lambda *_: ())
+    monkeypatch.setattr("superopt.search.fusing.LARGE", 0.0)
     shop, found, _ = hunted(with_gelu())
     assert not found.trace
     plain = variants(shop, (), found)
@@ -154,7 +155,8 @@ def test_everything_is_fused_where_no_region_was_timed_faster(monkeypatch: pytes
     assert not found.saving(everything.trace), "nobody has timed its regions"
 
 
-def test_what_was_found_anyway_does_not_compete_twice() -> None:
+def test_what_was_found_anyway_does_not_compete_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("superopt.search.fusing.LARGE", 0.0)
     shop, found, _ = hunted(with_gelu())
     [everything] = fused(shop, (), found, [])
     assert list(fused(shop, (), found, [everything])) == []
@@ -170,3 +172,8 @@ def test_where_there_are_guesses_alone_the_fastest_is_taken(tmp_path: Path) -> N
         path.write_bytes(proto.SerializeToString())
     told = Told({"original": 1.0, FUSED: 1.1, "x": 1.3})
     assert Contest(told, model, Hunted(), 10.0).winner(entrants, files).name == "x"  # pyright: ignore[reportArgumentType]
+
+
+def test_a_small_model_needs_no_guess() -> None:
+    shop, found, _ = hunted(with_gelu())
+    assert list(fused(shop, (), found, [])) == []
