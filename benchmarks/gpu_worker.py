@@ -106,8 +106,8 @@ def run_torch(work: str, place: list[Any], target: str, seconds: float, method: 
     feeds, reference = read_arrays(files.inputs), list(read_arrays(files.reference).values())
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.allow_tf32 = True
-    module = _module(files, place, target)
-    inputs = [_tensor(feeds[name]).to(target) for name in feeds]
+    module = module_of(files, place, target)
+    inputs = [tensor_of(feeds[name]).to(target) for name in feeds]
     mode = MODES[method]
     ours = turn_of(turn)
     started = ours.clock()
@@ -132,7 +132,7 @@ def run_torch(work: str, place: list[Any], target: str, seconds: float, method: 
     return {"errors": {method: distance(reference, found)}, "first": method, "ready": ready, **told}
 
 
-def _tensor(array: np.ndarray) -> Any:
+def tensor_of(array: np.ndarray) -> Any:
     import torch  # pyright: ignore[reportMissingImports]
 
     if array.dtype == ml_dtypes.bfloat16:  # which torch has, but not by way of numpy
@@ -148,7 +148,7 @@ class _Runner:
         """What was compiled stays."""
 
 
-def _module(files: Files, place: list[Any], target: str) -> Any:
+def module_of(files: Files, place: list[Any], target: str) -> Any:
     name, dtype, batch = place
     if name in BUILT:
         from benchmarks.onnx_in_torch import Network

@@ -4,18 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 
 import torch
 from torch import Tensor, nn
 
 LENGTH, WIDTH, HEADS, INNER = 22, 48, 4, 80
 Network = tuple[nn.Module, tuple[Tensor, ...]]
-HANDWRITTEN: dict[str, Callable[[str], Network]] = {}
+_BUILDERS: list[Callable[[str], Network]] = []
 
 
 def network(build: Callable[[str], Network]) -> Callable[[str], Network]:
-    HANDWRITTEN[build.__name__] = build
+    _BUILDERS.append(build)
     return build
+
+
+def networks_of(*modules: ModuleType) -> dict[str, Callable[[str], Network]]:
+    """Those that the modules define, by name, in their order."""
+    names = [module.__name__ for module in modules]
+    return {build.__name__: build for build in _BUILDERS if build.__module__ in names}
 
 
 def sequence(length: int = LENGTH, batch: int = 1) -> Tensor:

@@ -5,7 +5,7 @@
 
 The folders are those that gpu.py works in. Of each: superopt's result with its options (the original where that came
 back), and torch.compile. Kernels are recorded by torch's profiler, without CUDA graphs, so gaps between launches are
-not in the sums; those in the table are alike in name up to their numbers.
+not in the sums; long names are cut short, and those that are then alike added up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch  # pyright: ignore[reportMissingImports]  # before onnxruntime: bot
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gpu_models import Files, read_arrays
-from benchmarks.gpu_worker import _module, _tensor, deployment_of
+from benchmarks.gpu_worker import deployment_of, module_of, tensor_of
 from superopt.report import Report
 from superopt.runtime.session import Session
 
@@ -50,7 +50,7 @@ def recorded(run: Callable[[], None]) -> dict[str, tuple[float, float]]:
 
 
 def shortened(name: str) -> str:
-    """Without arguments, template parameters and numbers that differ from one place to another."""
+    """Without what says nothing, and no longer than fits."""
     name = re.sub(r"^void ", "", name)
     name = re.sub(r"onnxruntime::(contrib::)?cuda::", "", name)
     name = re.sub(r"\((anonymous namespace|[A-Z]\w*)\)::?", "", name)
@@ -79,8 +79,8 @@ def ours(folder: Path) -> tuple[str, dict[str, tuple[float, float]]]:
 def compiled(folder: Path, place: list[Any]) -> dict[str, tuple[float, float]]:
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.allow_tf32 = True
-    inputs = [_tensor(array).to("cuda") for array in read_arrays(folder / "inputs.npz").values()]
-    function = torch.compile(_module(Files(folder), place, "cuda"))
+    inputs = [tensor_of(array).to("cuda") for array in read_arrays(folder / "inputs.npz").values()]
+    function = torch.compile(module_of(Files(folder), place, "cuda"))
 
     def run() -> None:
         function(*inputs)

@@ -17,17 +17,18 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import handwritten_attention  # noqa: F401  # with handwritten, which it uses
+import handwritten
+import handwritten_attention
 import torch
 import transformers
-from handwriting import HANDWRITTEN
+from handwriting import networks_of
 
 LENGTH, WIDTH, HEADS, INNER, VOCABULARY = 20, 48, 4, 72, 100
 WAYS = ("legacy14", "legacy17", "dynamo18", "dynamo23")
 ATTENTION = ("eager", "sdpa")
 
 Network = tuple[torch.nn.Module, tuple[torch.Tensor, ...]]
-NETWORKS: dict[str, Callable[[str], Network]] = {**HANDWRITTEN}
+NETWORKS: dict[str, Callable[[str], Network]] = networks_of(handwritten, handwritten_attention)
 
 
 class Named(torch.nn.Module):

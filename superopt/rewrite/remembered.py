@@ -1,5 +1,5 @@
-"""Rules that were read before: what a file says, kept in the user's cache, because thousands of rules take a second to
-parse and a tenth of that to unpickle.
+"""Rules that were read before: what a file says, kept in the user's cache, because thousands of rules take far
+longer to parse than to unpickle.
 
 An entry holds for one text, read by one parser. It is written whole or not at all, and nothing but parts of rules is
 unpickled. Where there is no room for a cache, or what is there cannot be read, files are parsed as ever.
@@ -119,7 +119,7 @@ class _Parts(pickle.Unpickler):
 
 @contextmanager
 def _without_collection() -> Generator[None]:
-    """Half a million objects that all stay: looking for garbage among them takes longer than reading them."""
+    """Many objects that all stay: looking for garbage among them takes longer than reading them."""
     was = gc.isenabled()
     gc.disable()
     try:

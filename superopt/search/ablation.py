@@ -34,7 +34,7 @@ def ablated(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Price
     return _kept((weights.keys() - {rule} for rule in heaviest), candidate, start, rewriter, price)
 
 
-def leaner(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Price) -> list[Candidate]:
+def essentials(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Price) -> list[Candidate]:
     """The candidate with those of its rules that matter, and with the one alone that matters most."""
     weights = _weights(candidate, price)
     least = HARDLY * price(start)

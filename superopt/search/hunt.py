@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from superopt.ir.graph import Value
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
-from superopt.search.ablation import ablated, leaner
+from superopt.search.ablation import ablated, essentials
 from superopt.search.candidate import Candidate
 from superopt.search.ending import Ending
 from superopt.search.explore import Explored
@@ -118,7 +118,7 @@ class Hunter:
         for look, found in zip(looks.values(), explored, strict=True):
             look.candidates = found.candidates
             condensed = [] if found.condensed is None else [found.condensed]
-            look.first = [*condensed, *self._leaner(look)]
+            look.first = [*condensed, *self._essentials(look)]
             self.judge.time(look)
         self.scales.learner.refit()
         for key, look in looks.items():
@@ -126,13 +126,13 @@ class Hunter:
             self.judge.time(look)
             self._decide(key, look)
 
-    def _leaner(self, look: Look) -> list[Candidate]:
+    def _essentials(self, look: Look) -> list[Candidate]:
         """What is predicted to be fastest, with its more important rules alone."""
         region, others = look.region, look.candidates[1:]
         if not others:
             return []
         best = min(others, key=lambda c: self.scales.price(c.piece, region))
-        return leaner(best, region.piece, self.rewriter, lambda piece: self.scales.price(piece, region))
+        return essentials(best, region.piece, self.rewriter, lambda piece: self.scales.price(piece, region))
 
     def _ablated(self, look: Look) -> list[Candidate]:
         """What is fastest so far, without each of its rules."""

@@ -15,7 +15,7 @@ from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of
-from superopt.search.ablation import ablated, leaner
+from superopt.search.ablation import ablated, essentials
 from superopt.search.candidate import Candidate
 from superopt.search.explore import Limits, explore
 from superopt.search.regions import graph_of_region
@@ -78,8 +78,8 @@ def test_what_matters_most_stands_alone_and_what_hardly_matters_falls_away(monke
     changes = {step.rule.name: abs(price(step.before) - price(step.after)) / price(start) for step in both.steps}
     first, second = sorted(changes, key=lambda name: -changes[name])
     monkeypatch.setattr("superopt.search.ablation.HARDLY", changes[second] / 2)
-    assert names(leaner(both, start, rewriter, price)) == [[first]]
+    assert names(essentials(both, start, rewriter, price)) == [[first]]
     monkeypatch.setattr("superopt.search.ablation.HARDLY", (changes[first] + changes[second]) / 2)
-    assert names(leaner(both, start, rewriter, price)) == [[first]]
+    assert names(essentials(both, start, rewriter, price)) == [[first]]
     monkeypatch.setattr("superopt.search.ablation.HARDLY", 2 * changes[first])
-    assert leaner(both, start, rewriter, price) == []
+    assert essentials(both, start, rewriter, price) == []

@@ -1,8 +1,8 @@
 """A model more precisely: from the same inputs and weights, what it computes in 16 bits in float32, or else what it
 computes in float32 in float64.
 
-Moving inputs by a unit of the last place does not show what rounding every result on the way does: a transformer of
-four layers in float16 is 1.2 to 2.2 tolerances away from what its own weights say. This says how far.
+Moving inputs by a unit of the last place does not show what rounding every result on the way does: a small transformer
+in float16 may be further than a tolerance away from what its own weights say. This says how far.
 """
 
 from __future__ import annotations
