@@ -18,7 +18,7 @@ import onnx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import built_images, built_sequences, handmade
+from benchmarks import built_blocks, built_images, built_sequences, handmade
 
 HAND = ".hand.onnx"
 
@@ -32,9 +32,9 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "silu-spelled": built_sequences.silu,
     "lora-transformer": built_sequences.lora_transformer,
     "linear-attention": built_sequences.linear_attention,
-    "linear-attention-block": built_sequences.linear_attention_block,
     "matmul-chain": built_sequences.matmul_chain,
     "lstm-unrolled": built_sequences.lstm_unrolled,
+    **built_blocks.MODELS,
 }
 
 

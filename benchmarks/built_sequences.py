@@ -52,14 +52,6 @@ def linear_attention(attend: Attend = scores_first) -> onnx.ModelProto:
     return _transformer("linear-attention", plain_linear, attend, width=256, heads=4, length=1024, damping=1 / 1024)
 
 
-def linear_attention_block(attend: Attend = scores_first) -> onnx.ModelProto:
-    """The block of it alone, on queries, transposed keys and values that are given."""
-    net, heads, length, size = Net("linear-attention-block"), 8, 1024, 64
-    net.output(attend(net, "queries", "keys", "values", (size * length) ** -0.5), "out")
-    rows, columns = [1, heads, length, size], [1, heads, size, length]
-    return net.model({"queries": rows, "keys": columns, "values": rows}, {"out": rows})
-
-
 def _transformer(
     name: str, linear: LoraLinear, attend: Attend, width: int, heads: int, length: int, damping: float = 1.0
 ) -> onnx.ModelProto:

@@ -49,18 +49,23 @@ def as_float16(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def nasrnn(width: int = 512, steps: int = 5) -> onnx.ModelProto:
-    """A chain of cells, each with eight gates of two products."""
+    """A chain of cells."""
     net = Net("nasrnn")
     state = net.weight("state", draw("state", 1, width))
     for t in range(steps):
-        g = [_gate(net, f"x{t}", state, f"step{t}.gate{i}", width) for i in range(GATES)]
-        relu, sigmoid, tanh = (_function(net, operator) for operator in ("Relu", "Sigmoid", "Tanh"))
-        a, b = net.node("Add", relu(g[0]), sigmoid(g[3])), net.node("Add", sigmoid(g[1]), tanh(g[2]))
-        c, d = net.node("Mul", sigmoid(g[4]), tanh(g[5])), net.node("Mul", sigmoid(g[6]), relu(g[7]))
-        e, f = net.node("Add", sigmoid(b), tanh(c)), net.node("Mul", tanh(a), tanh(d))
-        state = tanh(net.node("Mul", tanh(e), tanh(f)))
+        state = nasrnn_cell(net, f"x{t}", state, f"step{t}", width)
     net.output(state, "out")
     return net.model({f"x{t}": [1, width] for t in range(steps)}, {"out": [1, width]})
+
+
+def nasrnn_cell(net: Net, x: str, state: str, name: str, width: int) -> str:
+    """Eight gates of two products."""
+    g = [_gate(net, x, state, f"{name}.gate{i}", width) for i in range(GATES)]
+    relu, sigmoid, tanh = (_function(net, operator) for operator in ("Relu", "Sigmoid", "Tanh"))
+    a, b = net.node("Add", relu(g[0]), sigmoid(g[3])), net.node("Add", sigmoid(g[1]), tanh(g[2]))
+    c, d = net.node("Mul", sigmoid(g[4]), tanh(g[5])), net.node("Mul", sigmoid(g[6]), relu(g[7]))
+    e, f = net.node("Add", sigmoid(b), tanh(c)), net.node("Mul", tanh(a), tanh(d))
+    return tanh(net.node("Mul", tanh(e), tanh(f)))
 
 
 def _gate(net: Net, x: str, state: str, name: str, width: int) -> str:

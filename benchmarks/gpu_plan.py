@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import mean
 
+from benchmarks import built_blocks
 from benchmarks.gpu_cells import COMPILED, CORE, EAGER, OURS, PEERS, TUNED, DType, Key, Place
 
 SETTINGS: tuple[tuple[DType, int], ...] = (("fp32", 1), ("fp16", 1), ("fp16", 16), ("fp32", 16))
@@ -25,7 +26,6 @@ FIRST = (
     "resnet50",
     "nasrnn",
     "linear-attention",
-    "linear-attention-block",
     "lora-transformer",
     "repvgg-branches",
     "hardswish-spelled",
@@ -34,6 +34,7 @@ FIRST = (
     "matmul-chain",
     "gelu-spelled",
     "silu-spelled",
+    *built_blocks.MODELS,
 )
 FURTHER = (
     "vit_b_16",

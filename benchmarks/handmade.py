@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import onnx
 
-from benchmarks import built_images, built_sequences
+from benchmarks import built_blocks, built_images, built_sequences
 from benchmarks.building import CONTRIB, Net, draw_matrix
 from benchmarks.built_images import EPSILON, Block, branches, filters_of, normalization_of
 from benchmarks.built_sequences import LORA_SCALE, RANK, chain_matrix
@@ -89,6 +89,9 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "silu-spelled": partial(built_sequences.silu, sigmoid_silu),
     "lora-transformer": partial(built_sequences.lora_transformer, merged_linear),
     "linear-attention": partial(built_sequences.linear_attention, values_first),
-    "linear-attention-block": partial(built_sequences.linear_attention_block, values_first),
     "matmul-chain": partial(built_sequences.matmul_chain, multiplied_out),
+    "linear-attention-block": partial(built_blocks.linear_attention_block, values_first),
+    "lora-block": partial(built_blocks.lora_block, merged_linear),
+    "hardswish-block": partial(built_blocks.hard_swish_block, one_hard_swish),
+    "repvgg-block": partial(built_blocks.repvgg_block, merged_block),
 }

@@ -8,6 +8,9 @@ Sittings come in twos that open the models in opposite order.
     settle    where `further` time is given: those that may still be faster by a little (patience.py) sit as often as
               it allows; they are if a 99 % interval from these sittings alone excludes 1
 
+Models that take seconds to open may use that further time to be explored, up to the fewest sittings that tell anything,
+and to be confirmed.
+
 Whoever looks again and again until something differs finds differences that are not there. They do not survive
 a second, independent look. Exploring may look as often as it likes: it accepts nothing. What accepts are looks at fresh
 sittings, few and planned, and alpha is spent over them (Bonferroni). Confirming what exploring told apart costs 5 %,
@@ -54,7 +57,7 @@ class Method:
     """How long and how finely to measure."""
 
     seconds: float = 20.0  # for the whole comparison; a sitting that has begun is finished
-    further: float = 0.0  # seconds on top, for a challenger that may still be faster by a little
+    further: float = 0.0  # seconds on top, for a challenger that may still be faster by a little or was just told apart
     saving: float = 0.0  # seconds of a run that challengers are expected to save, as far as their parts tell
     sample_seconds: float = 0.004  # shorter runs are repeated until a sample lasts as long
     negligible: float = 0.005  # differences inside this are not looked for any longer
@@ -135,7 +138,7 @@ class Contest:
     def _has_time(self, began: float, least: int) -> bool:
         """Slow models may explore past their share, up to the fewest sittings that tell anything."""
         until = began + _EXPLORE_SHARE * (self._deadline - began)
-        return self._bench.clock() < (self._deadline if least < _LEAST_TO_TELL else until)
+        return self._bench.clock() < (self._last if least < _LEAST_TO_TELL else until)
 
     def _is_explored(self, c: Challenger) -> bool:
         if c.verdict is not None:
@@ -151,7 +154,7 @@ class Contest:
         fresh = {c.subject: Evidence() for c in challengers}
         wanted = {c.subject: max(_LEAST_TO_TELL, math.ceil(_CONFIRM_GROWTH * len(c.explored))) for c in challengers}
         playing = list(challengers)
-        while playing and self._bench.clock() < self._deadline:
+        while playing and self._bench.clock() < self._last:
             for sitting in self._sit_twice("confirm", playing):
                 for c in playing:
                     if c.verdict is None:
@@ -221,25 +224,23 @@ class Contest:
     def _sit_in(self, order: list[int], phase: Phase) -> list[Sitting]:
         sittings: list[Sitting] = []
         for _ in range(2):
-            sitting = self._bench.sit(order, self._together, self._end(phase))
+            sitting = self._bench.sit(order, self._together, self._last)
             self._record(sitting)
             self._hear()
             sittings.append(sitting)
             order = [subject for subject in reversed(order) if subject not in sitting.failed]
             if self._tell is not None:
-                limit = self._method.seconds + (self._method.further if phase == "settle" else 0.0)
                 spent = self._bench.clock() - self._start
+                is_late = phase == "settle" or spent > self._method.seconds
+                limit = self._method.seconds + (self._method.further if is_late else 0.0)
                 self._tell(Progress(phase, self._sittings, spent, limit, self._fastest()))
-            if self._bench.clock() >= self._end(phase):
+            if self._bench.clock() >= self._last:
                 break
         return sittings
 
     def _fastest(self) -> float | None:
         ratios = [math.exp(median(c.seen.log_ratios)) for c in self._challengers if c.seen]
         return max(ratios, default=None)
-
-    def _end(self, phase: Phase) -> float:
-        return self._last if phase == "settle" else self._deadline
 
     def _hear(self) -> None:
         """An end that is asked for leaves a part of the time, and none for small gains."""

@@ -50,7 +50,8 @@ def stand_ins(graph: Graph, seed: int) -> dict[Value, Tensor]:
     for value in read:
         shape, dtype = _shape(value.type, {}), None if value.tensor_type is None else value.tensor_type.dtype
         if shape is not None and dtype is not None and dtype in _HALF and value not in graph.outputs:
-            found[value] = ArrayTensor(_drawn(rng, dtype, shape, (0, 1)) * numpy_dtype(dtype).type(_SMALL))
+            drawn = _drawn(rng, dtype, shape, (0, 1)) * numpy_dtype(dtype).type(_SMALL)
+            found[value] = ArrayTensor(np.asarray(drawn))  # of no axes, numpy gives a number
     return found
 
 

@@ -1,8 +1,8 @@
 """Where fusing leads in the whole graph, without asking the clock of single regions.
 
 Regions of a large model are timed a few times only, to a percent or two; a layer of it may gain less than that by each
-of its fusions, and more than that by all of them. So everything fused stands for election with the other variants, and
-whole models tell.
+of its fusions, and more than that by all of them. On a GPU a region takes seconds to be made ready for the clock, and
+many are never timed. So everything fused stands for election with the other variants, and whole models tell.
 """
 
 from __future__ import annotations
@@ -14,10 +14,16 @@ from superopt.search.condense import condensed
 from superopt.search.hunt import Choice, Hunter, Kinds
 
 LARGE = 0.03
-"""Predicted seconds of a run from which on regions are timed too seldom; smaller models do without another variant."""
+"""Predicted seconds of a run on a CPU from which on regions are timed too seldom; smaller models do without another
+variant."""
 FUSING_ROUNDS = 2
 SECONDS = 0.1
 """Of those that a search has."""
+
+
+def pays(target: str, predicted: float) -> bool:
+    """Whether a model that runs for so many seconds is timed with everything fused."""
+    return target == "cuda" or predicted >= LARGE
 
 
 class Fuser(Hunter):

@@ -86,7 +86,7 @@ def test_a_built_network_is_valid_and_runs_and_is_what_was_merged_by_hand(name: 
     assert model.ir_version == IR_VERSION
     assert [o.version for o in model.opset_import if o.domain == ""] == [OPSET]
     assert model.ByteSize() < 64_000_000
-    assert model.ByteSize() > 500_000 or name == "linear-attention-block"  # which has no weights
+    assert model.ByteSize() > 500_000 or name in ("linear-attention-block", "hardswish-block")  # without weights
     expected = answers(model)
     assert all(np.isfinite(y).all() and y.std() > 0.05 for y in expected)
     if name in handmade.MODELS:

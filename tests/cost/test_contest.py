@@ -91,6 +91,28 @@ def test_equal_models_take_less_further_time_than_there_is(monkeypatch: pytest.M
     assert seconds(heavy(monkeypatch, 1.0, 40)) < 90
 
 
+SLOW_TO_OPEN = Weather(noise=0.01, luck=0.01, opening=2.5)
+"""As convolutions for a GPU are: seconds to open, milliseconds to run."""
+
+
+def slow_to_open(gain: float, runs: int, further: float) -> list[Comparison]:
+    method = Method(seconds=20, further=further)
+    return [contest(World(seed, SLOW_TO_OPEN), [0.002, 0.002 / gain], method) for seed in range(runs)]
+
+
+def test_what_is_slow_to_open_is_told_apart_in_further_time() -> None:
+    assert count(slow_to_open(1.4, 20, further=0.0), "faster") == 0
+    found = slow_to_open(1.4, 20, further=40.0)
+    assert count(found, "faster") >= 19
+    assert max(comparison.seconds for comparison in found) < 90
+
+
+def test_of_what_is_slow_to_open_no_more_equal_models_are_accepted() -> None:
+    found = slow_to_open(1.0, 200, further=40.0)
+    assert count(found, "faster") <= 2
+    assert max(comparison.seconds for comparison in found) < 90
+
+
 def test_slow_models_settle_with_twelve_sittings_or_not_at_all():
     for run, least in ((0.8, 12), (5.0, 0)):
         told: list[Progress] = []

@@ -72,6 +72,14 @@ def test_weights_that_are_computed_in_16_bits_have_stand_ins(dtype: DType):
     )
 
 
+def test_a_number_that_is_computed_has_a_stand_in_too():
+    x, one = data(0, (3,), DType.FLOAT16), weights(1, dtype=DType.FLOAT16)
+    number = make_node("Reshape", [one], {"shape": ()}, [TensorType(DType.FLOAT16, ())])
+    product = make_node("Mul", [x, number.outputs[0]], {}, [TensorType(DType.FLOAT16, (3,))])
+    [found] = stand_ins(workload([x], number, product), 0).values()
+    assert (found.dtype, found.shape, found.numpy().shape) == (DType.FLOAT16, (), ())
+
+
 def test_what_runs_and_what_comes_out_have_none():
     x, weight = data(0, (2, 2), DType.FLOAT16), weights(2, 2, dtype=DType.FLOAT16)
     turned = make_node("Transpose", [weight], {}, [TensorType(DType.FLOAT16, (2, 2))])

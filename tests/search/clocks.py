@@ -9,12 +9,14 @@ import onnx
 
 from superopt.cost.regions import RegionSubject
 from superopt.cost.turn import ALONE
+from superopt.runtime.deployment import Deployment
 
 
 class Counting:
     """A clock that takes a microsecond for each node, and a hundred for each product or convolution."""
 
     turn = ALONE
+    deployment = Deployment("cpu")
 
     def __init__(self, beside: float = 0.0, sign: int = 1) -> None:
         self.asked, self.beside, self.sign = 0, beside, sign

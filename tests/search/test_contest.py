@@ -14,6 +14,7 @@ from superopt.errors import CannotRun
 from superopt.ir.onnx import parse
 from superopt.normalize import normalize
 from superopt.rewrite.emit import Vocabulary
+from superopt.runtime.deployment import Deployment
 from superopt.search.contest import Contest
 from superopt.search.hunted import Gain, Hunted
 from superopt.search.judge import Judge
@@ -21,6 +22,7 @@ from superopt.search.leaving_out import brought_in, leaving_out
 from superopt.search.trace import Traced
 from superopt.search.variants import ALL, FUSED, Variant, fused, leaner, variants
 from superopt.search.workshop import Workshop
+from tests.search.clocks import Counting
 from tests.search.test_ablation import GELU, LORA, with_gelu
 from tests.search.test_hunt import BOOK, hunted
 
@@ -174,6 +176,9 @@ def test_where_there_are_guesses_alone_the_fastest_is_taken(tmp_path: Path) -> N
     assert Contest(told, model, Hunted(), 10.0).winner(entrants, files).name == "x"  # pyright: ignore[reportArgumentType]
 
 
-def test_a_small_model_needs_no_guess() -> None:
+def test_a_small_model_needs_no_guess_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     shop, found, _ = hunted(with_gelu())
     assert list(fused(shop, (), found, [])) == []
+    monkeypatch.setattr(Counting, "deployment", Deployment("cuda"))
+    shop, found, _ = hunted(with_gelu())
+    assert len(list(fused(shop, (), found, []))) == 1
