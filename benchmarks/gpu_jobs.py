@@ -39,6 +39,10 @@ Entrant: TypeAlias = "tuple[str, str, Mapping[str, str]]"
 """Name, model, session options."""
 
 
+Optimized: TypeAlias = "tuple[Path, Made | None, Mapping[str, str], Mapping[str, str] | None, str]"
+"""superopt's model, what it did, the options it found for it and for the original; or why there is nothing."""
+
+
 class OutOfTime(Exception):
     """The run is over; what was under way is left for the next."""
 
@@ -107,7 +111,11 @@ class Workplace:
     """Jobs at a time; those that run on the device wait for their turn, which takes so much longer."""
     best: dict[Place, Mapping[str, str]] = field(default_factory=dict[Place, Mapping[str, str]])
     """Options that were found for originals."""
+    reserved: float = 0.0
+    """Seconds at the end that are kept for what must be timed alone."""
     _making: dict[Place, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+    _ahead: dict[Place, tuple[Optimized, float]] = field(default_factory=dict[Place, "tuple[Optimized, float]"])
+    """What was optimized ahead of its race, and how long that took."""
 
     @property
     def turn(self) -> str:
@@ -115,11 +123,23 @@ class Workplace:
         return str(self.work / "turn") if self.beside > 1 else ""
 
     def left(self) -> float:
-        return self.until - time.monotonic()
+        return self.until - self.reserved - time.monotonic()
+
+    def optimize_ahead(self, job: Job) -> None:
+        """The longest part of a job, which may be done beside others; its race waits until it can be run alone."""
+        started = time.monotonic()
+        try:
+            found = self._optimized(job, self.made(job.place))
+        except StepFailed:
+            return  # the job itself will say so
+        self._ahead[job.place] = found, time.monotonic() - started
+
+    def is_ahead(self, job: Job) -> bool:
+        return job.methods == CORE and job.place in self._ahead
 
     def cells(self, job: Job) -> list[Cell]:
         """What the job finds; it raises `OutOfTime` and nothing else."""
-        started = time.monotonic()
+        started = time.monotonic() - (self._ahead[job.place][1] if self.is_ahead(job) else 0.0)
         try:
             self.made(job.place)
             found = self._found(job)
@@ -169,7 +189,9 @@ class Workplace:
 
     def _core(self, job: Job) -> list[Cell]:
         files = files_of(self.work, job.place)
-        ours, made, options, original, trouble = self._optimized(job, files)
+        ours, made, options, original, trouble = (
+            self._ahead[job.place][0] if self.is_ahead(job) else self._optimized(job, files)
+        )
         if made is not None and made.returned == "original":
             best = options  # the same search, on the same graph
         elif original is not None:
@@ -220,10 +242,7 @@ class Workplace:
         named = {"over_default": ratio.value, "over_default_interval": _interval(ratio)} if ratio else {}
         return self.cell(job, method, options=beyond(options), **fields, **(named if fields.get("median") else {}))
 
-    def _optimized(
-        self, job: Job, files: Files
-    ) -> tuple[Path, Made | None, Mapping[str, str], Mapping[str, str] | None, str]:
-        """superopt's model, what it did, the options it found for it and for the original; or why there is nothing."""
+    def _optimized(self, job: Job, files: Files) -> Optimized:
         ours, report = files.folder / "superopt.onnx", files.folder / "superopt.json"
         for path in (ours, report):
             path.unlink(missing_ok=True)

@@ -2,7 +2,8 @@
 
 Sittings come in twos that open the models in opposite order.
 
-    explore   sittings until the 99 % interval of a speed-up excludes 1, or lies inside what is negligible
+    explore   sittings until the 99 % interval of a speed-up excludes 1, or lies inside what is negligible; or until two
+              have nothing but far more than 1, or far less
     confirm   those that were told apart sit again, a number of times fixed beforehand; verdict, speed-up and its
               95 % interval, which must exclude 1 once more, come from these sittings alone
     settle    where `further` time is given: those that may still be faster by a little (patience.py) sit as often as
@@ -47,6 +48,7 @@ _MOST_SITTINGS = 40
 _ATTEMPTS = 3
 _LEAST_TO_SETTLE, _MOST_TO_SETTLE = 12, 160
 _OBVIOUS = math.log(1.2)  # of a speed-up: few sittings settle it
+_LEAST_OBVIOUS = 2
 _LOOKS = 2  # while settling, at equal distances
 _PRECISE = 0.02  # width of a median's interval that asks for no more
 _HURRIED, _LEAST_HURRIED = 0.25, 10  # of the time, or sittings if these take longer, once an end is asked for
@@ -143,7 +145,8 @@ class Contest:
     def _is_explored(self, c: Challenger) -> bool:
         if c.verdict is not None:
             return True
-        c.told_apart = c.explored.speedup(_SURE).excludes(1.0)
+        is_obvious = len(c.explored) >= _LEAST_OBVIOUS and _is_obvious(c.explored)
+        c.told_apart = is_obvious or c.explored.speedup(_SURE).excludes(1.0)
         likely, band = c.explored.speedup(REPORTED), 1.0 + self._method.negligible
         if len(c.explored) >= _LEAST_TO_TELL and 1.0 / band < likely.low and likely.high < band:
             c.decide("not faster", f"any difference is under {self._method.negligible:.1%}", c.explored)
@@ -281,8 +284,9 @@ class Contest:
 
 
 def _is_obvious(evidence: Evidence) -> bool:
-    """Whether a few sittings will tell: none of those seen so far was anywhere near 1."""
-    return bool(evidence) and all(abs(ratio) > _OBVIOUS for ratio in evidence.log_ratios)
+    """Whether a few sittings will tell: none of those seen so far was anywhere near 1, and all on one side."""
+    ratios = evidence.log_ratios
+    return bool(ratios) and (min(ratios) > _OBVIOUS or max(ratios) < -_OBVIOUS)
 
 
 def _latency(samples: list[float], runs: int) -> Latency | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from superopt.runtime.deployment import Deployment
 from superopt.runtime.failure import reason
 from superopt.runtime.library import errors, onnxruntime
 from superopt.runtime.port import Port
-from superopt.runtime.values import Value, ort_value
+from superopt.runtime.values import Value, from_ort_value, on_cpu, ort_value, travels_raw
 
 SKIP_CAPTURE = -1
 CAPTURED_AFTER = 3
@@ -29,16 +29,19 @@ class Binding:
     native: Any = None
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    def replay(self, values: Mapping[str, Any]) -> list[Value]:
+    def replay(self, values: Mapping[str, Any], outputs: Sequence[Port]) -> list[Value]:
         """All outputs for other values of the same shapes, after as many runs as it takes to capture a CUDA graph."""
         if self.native is None:
             raise CannotRun("inputs or outputs of this model cannot be bound")
         for _ in range(CAPTURED_AFTER):
             self.run()
         for name, value in values.items():
-            self.inputs[name].update_inplace(value)
+            self.inputs[name].update_inplace(ort_value(value))
         self.run()
-        return self.native.copy_outputs_to_cpu()
+        if not any(map(travels_raw, outputs)):
+            return self.native.copy_outputs_to_cpu()
+        found = zip(self.native.get_outputs(), outputs, strict=True)
+        return [from_ort_value(on_cpu(value), port) for value, port in found]
 
 
 def bind(

@@ -80,7 +80,7 @@ class Session:
             _refuse_host_inputs(self._native, values)
         binding = self.bind({name: copy(value) for name, value in first.items()})  # it is overwritten
         with translated(_RUNNING):
-            found = binding.replay(values)
+            found = binding.replay(values, self.outputs)
         return dict(zip((p.name for p in self.outputs), found, strict=True))
 
     def end_profile(self) -> Path:

@@ -74,6 +74,15 @@ def ort_value(array: Array, device: str = "cpu", device_id: int = 0) -> Any:
     return on_device
 
 
+def on_cpu(value: Any) -> Any:
+    """The same OrtValue in the CPU's memory."""
+    if value.device_name() == "cpu":
+        return value
+    copied = onnxruntime().OrtValue.ortvalue_from_shape_and_type(value.shape(), value.element_type(), "cpu")
+    copied.update_inplace(value)
+    return copied
+
+
 def from_ort_value(value: Any, port: Port) -> Array:
     """A copy of a tensor that lies in the CPU's memory."""
     if not travels_raw(port):

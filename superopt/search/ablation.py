@@ -1,9 +1,9 @@
-"""A candidate without one of its rules: which of them pay, and which only ride along.
+"""A candidate without one of its rules, or with one more: which of them pay, and which only ride along.
 
 Candidates are ranked by prediction, and a rule that is priced too low is in all of the best. The clock then says no to
-every one of them, though the rest of their steps would pay. So the fastest is also timed without each of its rules;
-and before the clock has said anything, what is predicted to be fastest without those rules that hardly matter, and with
-the one alone that matters most.
+every one of them, though the rest of their steps would pay. So the fastest is also timed without each of its rules, and
+with one more of those that others have; and before the clock has said anything, what is predicted to be fastest without
+those rules that hardly matter, and with the one alone that matters most.
 """
 
 from __future__ import annotations
@@ -34,6 +34,19 @@ def ablated(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Price
     return _kept((weights.keys() - {rule} for rule in heaviest), candidate, start, rewriter, price)
 
 
+def extended(
+    fastest: Candidate, others: Iterable[Candidate], start: Piece, rewriter: Rewriter, price: Price
+) -> list[Candidate]:
+    """The fastest with one more rule, for the most promising of those that others have."""
+    own, found, seen = _rules(fastest), list[Candidate](), set[str]()
+    for other in sorted(others, key=lambda c: price(c.piece)):
+        for rule in sorted(_rules(other) - own - seen):
+            seen.add(rule)
+            made = _kept([own | {rule}], other, start, rewriter, price)
+            found += [c for c in made if rule in _rules(c)]
+    return sorted(found, key=lambda c: c.cost)[:MOST]
+
+
 def essentials(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Price) -> list[Candidate]:
     """The candidate with those of its rules that matter, and with the one alone that matters most."""
     weights = _weights(candidate, price)
@@ -44,6 +57,10 @@ def essentials(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Pr
     choices = [matter] if len(matter) < len(weights) else []
     choices += [{max(matter, key=lambda name: weights[name])}] if len(matter) > 1 else []
     return _kept(choices, candidate, start, rewriter, price)
+
+
+def _rules(candidate: Candidate) -> set[str]:
+    return {step.rule.name for step in candidate.steps}
 
 
 def _weights(candidate: Candidate, price: Price) -> dict[str, float]:

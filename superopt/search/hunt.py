@@ -10,11 +10,12 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from superopt.ir.graph import Value
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
-from superopt.search.ablation import ablated, essentials
+from superopt.search.ablation import ablated, essentials, extended
 from superopt.search.candidate import Candidate
 from superopt.search.ending import Ending
 from superopt.search.explore import Explored
@@ -122,7 +123,7 @@ class Hunter:
             self.judge.time(look)
         self.scales.learner.refit()
         for key, look in looks.items():
-            look.first = self._ablated(look)
+            look.first, look.second = self._varied(look), True
             self.judge.time(look)
             self._decide(key, look)
 
@@ -134,14 +135,22 @@ class Hunter:
         best = min(others, key=lambda c: self.scales.price(c.piece, region))
         return essentials(best, region.piece, self.rewriter, lambda piece: self.scales.price(piece, region))
 
-    def _ablated(self, look: Look) -> list[Candidate]:
-        """What is fastest so far, without each of its rules."""
-        timed = {c: t for c, t in look.times.items() if t is not None and c.steps}
+    def _varied(self, look: Look) -> list[Candidate]:
+        """What is fastest so far, without each of its rules and with one more of those that others have."""
+        timed = {c: t for c, t in look.times.items() if t is not None}
         if not timed:
             return []
         region = look.region
-        best = min(timed, key=lambda c: timed[c])
-        return ablated(best, region.piece, self.rewriter, lambda piece: self.scales.price(piece, region))
+
+        def price(piece: Piece) -> float:
+            return self.scales.price(piece, region)
+
+        rewritten = [c for c in timed if c.steps]
+        without = min(rewritten, key=lambda c: timed[c], default=None)
+        fewer = [] if without is None else ablated(without, region.piece, self.rewriter, price)
+        fastest = min(timed, key=lambda c: timed[c])
+        more = extended(fastest, look.candidates[1:], region.piece, self.rewriter, price)
+        return [c for pair in zip_longest(fewer, more) for c in pair if c is not None]
 
     def _price(self, regions: Sequence[Region]) -> float:
         return sum(self.scales.price(region.piece, region) for region in regions)

@@ -17,6 +17,7 @@ from superopt.search.growth import Change, Growth
 from superopt.search.hunted import Budget, Gain, Hunted
 from superopt.search.kernels import Kernels
 from superopt.search.regions import Region
+from superopt.search.repute import Repute
 from superopt.search.scales import Scales
 from superopt.search.stages import Tell
 
@@ -66,6 +67,8 @@ class Look:
     """Whether there was no time for the clock."""
     curious: bool = False
     """Whether the clock is asked whatever is predicted."""
+    second: bool = False
+    """Whether all regions have had a first look."""
     guessed: set[Candidate] = field(default_factory=set[Candidate])
     """Those whose time is a prediction, where the device is not here to be asked."""
     first: Sequence[Candidate] = ()
@@ -92,7 +95,7 @@ class Judge:
         self.forecast = forecast
         self._price = scales.price
         self.growth = Growth(budget.growth)
-        self._kernels = Kernels()
+        self._kernels, self._repute = Kernels(), Repute()
 
     def time(self, look: Look) -> None:
         """Times the start and the most promising that were not timed yet, against each other; others in place of those
@@ -126,7 +129,13 @@ class Judge:
         look.late = reasons.get(0) == NO_TIME_LEFT
         failed = [candidates[i] for i, reason in reasons.items() if reason != NO_TIME_LEFT]
         self._kernels.learn((c for c, taken in zip(candidates, times, strict=True) if taken is not None), failed)
+        self._learn(look)
         return bool(failed) and candidates[0] not in failed
+
+    def _learn(self, look: Look) -> None:
+        own = look.times.get(look.candidates[0])
+        if own is not None:
+            self._repute.learn(own, {c: t for c, t in look.times.items() if t is not None and c.steps})
 
     def decided(self, look: Look) -> tuple[Taken, ...]:
         """The steps to the fastest graph, if it is worth it or may be; among equals, the fewest steps."""
@@ -161,7 +170,8 @@ class Judge:
         """The steps to the graph that is predicted to be much faster, where no time was left to ask the clock; in hope:
         whole models will be timed with and without it."""
         start, *others = look.candidates
-        prices = {c: self._price(c.piece, look.region) for c in (start, *others) if self._kernels.runs(c)}
+        trusted = [c for c in others if self._kernels.runs(c) and not self._repute.doubts(c)]
+        prices = {c: self._price(c.piece, look.region) for c in (start, *trusted)}
         worth = [c for c in others if c in prices and prices[c] <= GUESSED * prices[start]]
         if not worth:
             return ()
@@ -196,14 +206,15 @@ class Judge:
         self.tell("timing regions", f"{before / after:.2f}× by {', '.join(dict.fromkeys(rules))}")
 
     def _promising(self, look: Look) -> list[Candidate]:
-        """The cheapest by prediction that were not timed yet, one for each theme before a second."""
+        """The cheapest by prediction that were not timed yet, one for each theme before a second; those that are
+        doubtful not before the second look, and last."""
         if not look.candidates:
             return []
         start, *others = look.candidates
         prices = {c: self._price(c.piece, look.region) for c in (start, *others)}
         bound = float("inf") if look.curious else PROMISING * prices[start]
         near = [c for c in others if prices[c] <= bound and c not in look.times and self._kernels.runs(c)]
-        near.sort(key=lambda c: prices[c])
+        near.sort(key=lambda c: (self._repute.doubts(c), prices[c]))
         first = {c.theme: c for c in look.times}
         chosen = [c for c in near if first.setdefault(c.theme, c) is c]
         ordered = [*chosen, *(c for c in near if c not in chosen)]
@@ -211,7 +222,8 @@ class Judge:
         first_asked = [c for c in look.first if self._kernels.runs(c)]
         for candidate in (*first_asked, *(c for one in ordered for c in self._with_core(one, look))):
             found.setdefault(candidate.piece.results, candidate)
-        return [c for c in found.values() if c not in look.times]
+        asked = [c for c in found.values() if c not in look.times]
+        return asked if look.second or look.curious else [c for c in asked if not self._repute.doubts(c)]
 
     def _with_core(self, candidate: Candidate, look: Look) -> list[Candidate]:
         """The candidate, and before it what is left of it without last steps that hardly pay."""

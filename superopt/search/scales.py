@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from superopt.cost.channels import keeps_channels_last, with_channels_last, works_on_images
 from superopt.cost.regions import RegionSubject, region_key, region_subject
 from superopt.cost.structure import structure
 from superopt.cost.timer import RegionTimer
@@ -33,15 +34,22 @@ class Scales:
 
     def subject(self, piece: Piece, region: Region) -> RegionSubject:
         """The graph as the clock wants it, with the nodes behind its weights."""
-        return region_subject(self.model, self._full(piece, region), self.sizes)
+        return region_subject(self.model, self._in_place(piece, region), self.sizes)
 
     def key(self, region: Region) -> str:
         """What the clock's answer to the region is kept under."""
-        return region_key(self.model, self._full(region.piece, region), self.sizes)
+        return region_key(self.model, self._in_place(region.piece, region), self.sizes)
 
     def structure(self, region: Region) -> str:
         """Equal for regions that differ in their weights alone."""
         return structure(self._full(region.piece, region), self.sizes)
+
+    def _in_place(self, piece: Piece, region: Region) -> Graph:
+        """As the graph would stand in the model: where that has channels last, its borders have, too."""
+        full = self._full(piece, region)
+        if not keeps_channels_last(self.timer.deployment) or not works_on_images(region.graph):
+            return full
+        return with_channels_last(full, {p for p, value in region.outside.items() if value.node is not None})
 
     def _full(self, piece: Piece, region: Region) -> Graph:
         return graph_of_region(piece, tuple(region.outside), weight_nodes(piece))

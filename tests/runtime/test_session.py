@@ -232,6 +232,14 @@ def test_a_binding_reads_its_inputs_anew():
     assert not first.any()  # the caller's array is left alone
 
 
+def test_a_binding_of_a_type_that_numpy_does_not_know_reads_its_inputs_anew():
+    nodes = [helper.make_node("Identity", ["x"], ["y"])]
+    made = model(nodes, [tensor("x", [2, 3], TensorProto.BFLOAT16)], [tensor("y", [2, 3], TensorProto.BFLOAT16)])
+    x = X.astype(ml_dtypes.bfloat16)
+    found = opened(made).replay({"x": np.zeros_like(x)}, {"x": x})["y"]
+    np.testing.assert_array_equal(found, x)
+
+
 def test_what_cannot_be_bound_cannot_be_replayed():
     nodes = [helper.make_node("Identity", ["x"], ["y"])]
     made = model(nodes, [tensor("x", [1], TensorProto.STRING)], [tensor("y", [1], TensorProto.STRING)])

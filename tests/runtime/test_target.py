@@ -1,12 +1,14 @@
+import ml_dtypes
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from superopt.errors import BadOption, CannotRun
 from superopt.runtime import target
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.session import Session
 from superopt.runtime.target import CudaState, cuda_state, resolve_target
-from tests.runtime.models import add_one
+from tests.runtime.models import add_one, model, tensor
 
 
 @pytest.fixture
@@ -89,3 +91,16 @@ def test_a_captured_graph_reads_its_inputs_anew():
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     with Session(add_one(), deployment) as session:
         np.testing.assert_array_equal(session.replay({"x": 0 * x}, {"x": x})["y"], x + 1)
+
+
+@pytest.mark.gpu
+def test_a_captured_graph_of_a_type_that_numpy_does_not_know_reads_its_inputs_anew():
+    if not cuda_state().works:
+        pytest.skip(cuda_state().reason)
+    deployment = Deployment("cuda", provider_options=(("enable_cuda_graph", "1"),))
+    x, y = (tensor(name, [2, 3], TensorProto.BFLOAT16) for name in "xy")
+    made = model([helper.make_node("Add", ["x", "x"], ["y"])], [x], [y])
+    values = np.arange(6).reshape(2, 3).astype(ml_dtypes.bfloat16)
+    with Session(made.SerializeToString(), deployment) as session:
+        found = session.replay({"x": np.zeros_like(values)}, {"x": values})["y"]
+        np.testing.assert_array_equal(found, values + values)

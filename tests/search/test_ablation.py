@@ -15,7 +15,7 @@ from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of
-from superopt.search.ablation import ablated, essentials
+from superopt.search.ablation import ablated, essentials, extended
 from superopt.search.candidate import Candidate
 from superopt.search.explore import Limits, explore
 from superopt.search.regions import graph_of_region
@@ -70,6 +70,16 @@ def test_there_is_nothing_to_leave_out_of_one_rule() -> None:
 
 def names(candidates: list[Candidate]) -> list[list[str]]:
     return [[s.rule.name for s in c.steps] for c in candidates]
+
+
+def test_one_more_rule_that_others_have_is_added() -> None:
+    start, rewriter, candidates = explored()
+    nothing = Candidate(start, price(start), ())
+    alone = next(c for c in candidates if names([c]) == [[LORA]])
+    both = next(c for c in candidates if names([c]) == [[LORA, GELU]])
+    assert sorted(names(extended(nothing, [both], start, rewriter, price))) == sorted([[LORA], [GELU]])
+    assert names(extended(alone, [both], start, rewriter, price)) == [[LORA, GELU]]
+    assert extended(both, [alone, both], start, rewriter, price) == []
 
 
 def test_what_matters_most_stands_alone_and_what_hardly_matters_falls_away(monkeypatch: pytest.MonkeyPatch) -> None:

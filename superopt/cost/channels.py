@@ -1,0 +1,69 @@
+"""A region with channels last at its borders, as it stands in a model whose convolutions are run so.
+
+onnxruntime then keeps images with channels last from one convolution to the next, and moves data only where another
+operator wants them first. A region that is given images with channels first, and asked for them, would be timed with
+two movements that the model does not make; and a product in a convolution's place, which makes them in the model, would
+be timed without. Transposes at the borders, which onnxruntime cancels against its own, set both right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from superopt.ir.graph import Graph, Parameter, Value, make_node, make_parameter, replace_inputs
+from superopt.ir.types import TensorType
+from superopt.runtime.deployment import Deployment
+
+_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+_IMAGES = frozenset(("Conv", "ConvTranspose", "FusedConv", "AveragePool", "MaxPool", "GlobalAveragePool"))
+"""Operators on images, at least one of which makes a region one of them."""
+
+
+def keeps_channels_last(deployment: Deployment) -> bool:
+    return deployment.provider_settings.get("prefer_nhwc") == "1"
+
+
+def works_on_images(graph: Graph) -> bool:
+    return any(node.op in _IMAGES for node in graph.nodes)
+
+
+def with_channels_last(graph: Graph, inner: Container[Parameter]) -> Graph:
+    """Those inputs that are `inner`, and all outputs, with channels last, as far as they are images."""
+    inputs: list[Parameter] = []
+    moved: dict[Value, Value] = {}
+    added = []
+    for parameter in graph.inputs:
+        type_ = parameter.type
+        if parameter in inner and isinstance(type_, TensorType) and _is_image(type_):
+            turned = make_parameter(parameter.position, _turned(type_, _TO_LAST))
+            back = make_node("Transpose", [Value(turned)], {"perm": _TO_FIRST}, [type_])
+            moved[Value(parameter)] = back.outputs[0]
+            added.append(back)
+            inputs.append(turned)
+        else:
+            inputs.append(parameter)
+    nodes = []
+    for node in graph.nodes:
+        new = replace_inputs(
+            node, (v and moved.get(v, v) for v in node.inputs), (moved.get(v, v) for v in node.captured)
+        )
+        moved |= zip(node.outputs, new.outputs, strict=True)
+        nodes.append(new)
+    outputs: list[Value] = []
+    for output in (moved.get(v, v) for v in graph.outputs):
+        type_ = output.tensor_type
+        if type_ is not None and _is_image(type_):
+            last = make_node("Transpose", [output], {"perm": _TO_LAST}, [_turned(type_, _TO_LAST)])
+            nodes.append(last)
+            output = last.outputs[0]
+        outputs.append(output)
+    return Graph(tuple(inputs), tuple(outputs), (*added, *nodes), graph.input_names, graph.output_names)
+
+
+def _is_image(type_: TensorType) -> bool:
+    return type_.rank == 4 and type_.dtype is not None and type_.dtype.is_float
+
+
+def _turned(type_: TensorType, order: tuple[int, ...]) -> TensorType:
+    assert type_.shape is not None
+    return TensorType(type_.dtype, tuple(type_.shape[axis] for axis in order))
