@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import onnx
@@ -59,7 +60,7 @@ def forms() -> dict[str, bytes]:
     }
 
 
-def conv(x: str, attributes: dict[str, list[int]]) -> onnx.NodeProto:
+def conv(x: str, attributes: dict[str, Any]) -> onnx.NodeProto:
     return helper.make_node("Conv", [x, "w", "b"], ["y"], **attributes)
 
 

@@ -7,7 +7,7 @@ operator or fuses everything, must be faster beyond doubt, or twice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,17 +51,27 @@ class Contest:
         whole = [v for v in variants if not v.is_guess] or variants
         alike = [v for v in whole if speeds[v.name] * ALIKE >= max(speeds[v.name] for v in whole)]
         chosen = max(alike, key=lambda v: (self.hunted.saving(v.trace), speeds[v.name]))
-        rivals = [
-            v for v in variants if v.is_guess and v is not chosen and speeds[v.name] >= NEAR * speeds[chosen.name]
-        ]
-        rivals.sort(key=lambda v: -speeds[v.name])
-        ahead = {v.name for v in rivals if speeds[v.name] >= AHEAD * speeds[chosen.name]}
-        return self._final(chosen, rivals[:RIVALS], ahead, models) if rivals else chosen
+        return self._final(chosen, [v for v in variants if v.is_guess and v is not chosen], speeds, models)
+
+    def challenged(self, holder: Variant, guesses: Sequence[Variant], files: Mapping[str, Path]) -> Variant:
+        """The one that won so far, or a guess that is faster."""
+        try:
+            models = {v.name: load(files[v.name]) for v in (holder, *guesses)}
+            comparison, _ = self.trial.compare_all(models, HEAT * self.budget)
+        except CannotRun:
+            return holder
+        speeds = {holder.name: 1.0, **{v.name: comparison.pair(v.name).speedup or 0.0 for v in guesses}}
+        return self._final(holder, guesses, speeds, models)
 
     def _final(
-        self, chosen: Variant, rivals: Sequence[Variant], ahead: Collection[str], models: Mapping[str, Model]
+        self, chosen: Variant, guesses: Sequence[Variant], first: Mapping[str, float], models: Mapping[str, Model]
     ) -> Variant:
-        """A rival that is faster beyond doubt; or that was `ahead` in the first look and is in the second."""
+        """Of those that came near in the first look, one that is faster beyond doubt; or that was ahead there and is
+        in the second."""
+        near = [v for v in guesses if first[v.name] >= NEAR * first[chosen.name]]
+        rivals = sorted(near, key=lambda v: -first[v.name])[:RIVALS]
+        if not rivals:
+            return chosen
         field = {v.name: models[v.name] for v in (chosen, *rivals)}
         try:
             comparison, _ = self.trial.compare_all(field, FINAL * self.budget)
@@ -69,5 +79,5 @@ class Contest:
             return chosen
         speeds = {v.name: comparison.pair(v.name).speedup or 0.0 for v in rivals}
         sure = [v for v in rivals if comparison.pair(v.name).verdict == "faster"]
-        twice = [v for v in rivals if v.name in ahead and speeds[v.name] >= AHEAD]
+        twice = [v for v in rivals if min(first[v.name] / first[chosen.name], speeds[v.name]) >= AHEAD]
         return max(sure or twice, key=lambda v: speeds[v.name], default=chosen)

@@ -21,7 +21,7 @@ class Foreteller(Judge):
         """Looks up what is recorded; predicts where nothing is, anew each time, because the predictor learns."""
         look.times = {c: t for c, t in look.times.items() if c not in look.guessed}
         look.guessed.clear()
-        promising = self._promising(look)
+        promising = self.promising(look)
         if not promising:
             return
         if self.ending.is_asked():

@@ -106,7 +106,7 @@ class Judge:
 
     def _time_once(self, look: Look) -> bool:
         """Whether any could not run, and others are worth a try."""
-        promising = self._promising(look)
+        promising = self.promising(look)
         left = 0.0 if self.ending.is_asked() else self.budget.measure - self.found.measuring
         if not promising:
             return False
@@ -205,7 +205,7 @@ class Judge:
         before, after = measured
         self.tell("timing regions", f"{before / after:.2f}× by {', '.join(dict.fromkeys(rules))}")
 
-    def _promising(self, look: Look) -> list[Candidate]:
+    def promising(self, look: Look) -> list[Candidate]:
         """The cheapest by prediction that were not timed yet, one for each theme before a second; those that are
         doubtful not before the second look, and last."""
         if not look.candidates:

@@ -57,6 +57,8 @@ RACE, FURTHER, PORTABLE = 1.0, 2.0, 0.3
 on top of that, while a small gain is still open; and to see what standard operators alone would give."""
 ONLY_ANSWERS = "an exported or read-only file only answers: what was measured besides was not added"
 INTERRUPTED = "interrupted: the search ended with what it had until then, which was checked in full and timed in short"
+LEAVING_OUT = 2
+"""Operators that are left out of the fastest variant, at most, one after the other."""
 DEPLOY = {"cpu": 0.2, "cuda": 0.5}
 """And to find session options: a GPU has more of them, they are worth more, and its sessions take longer to open."""
 
@@ -129,7 +131,7 @@ class _Run:
         with Ground(self.trial, self.options, self.tell, self.ending) as ground:
             hunting = ground.hunt(workshop)
             candidates = self._variants(workshop, tidied.rewrites, hunting.found)
-            variant, files = self._best(candidates, hunting.found, self._worth)
+            variant, files = self._best(candidates, hunting.found, self._worth, workshop)
             repairer = Repairer(self.base, workshop, self.growth, self._check, self.tell, self.ending)
             checked = repairer.repaired(variant) if variant.is_changed or self.base is not self.model else None
             written = files.get(variant.name)
@@ -206,24 +208,36 @@ class _Run:
 
     def _variants(self, workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:
         found = variants(workshop, passes, hunted)
-        timed = not self.ending.is_asked() and not isinstance(self.trial, RecordedTrial)
-        if not timed:
+        if self._is_untimed:
             return found
-        return [*found, *leaner(workshop, passes, hunted, found), *fused(workshop, passes, hunted, found)]
+        return [*found, *fused(workshop, passes, hunted, found)]
 
     def _best(
-        self, candidates: list[Variant], hunted: Hunted, heard: Heard | None = None
+        self, candidates: list[Variant], hunted: Hunted, heard: Heard | None = None, workshop: Workshop | None = None
     ) -> tuple[Variant, dict[str, Written]]:
-        """The variant that runs fastest as a whole, and the files of all."""
+        """The variant that runs fastest as a whole, and the files of all; with a workshop, also without operators that
+        rewrites brought in."""
         changed = [c for c in candidates if c.is_changed]
         if not changed:
             return candidates[0], {}
         files = {c.name: self._stage(c.graph) for c in changed}
         most = max(changed, key=lambda c: hunted.saving(c.trace))
-        if len(changed) == 1 or self.ending.is_asked() or isinstance(self.trial, RecordedTrial):
-            return most, files
         contest = Contest(self.trial, self.model, hunted, self.options.budget, heard)
-        return contest.winner(changed, {name: written.path for name, written in files.items()}), files
+        if self._is_untimed or (len(changed) == 1 and workshop is None):
+            return most, files
+        chosen = contest.winner(changed, _paths(files)) if len(changed) > 1 else most
+        for _ in range(LEAVING_OUT if workshop is not None else 0):
+            fewer = [] if self._is_untimed or workshop is None else list(leaner(workshop, chosen, candidates))
+            files |= {c.name: self._stage(c.graph) for c in fewer}
+            before, chosen = chosen, contest.challenged(chosen, fewer, _paths(files)) if fewer else chosen
+            if chosen is before:
+                break
+        return chosen, files
+
+    @property
+    def _is_untimed(self) -> bool:
+        """Whether variants cannot be told apart by the clock, or not any more."""
+        return self.ending.is_asked() or isinstance(self.trial, RecordedTrial)
 
     def _stage(self, graph: Graph) -> Written:
         self.staged += 1
@@ -373,6 +387,10 @@ def foreign_costs(trial: Trial) -> list[str]:
 
 def _told(found: Rivals | None) -> list[str]:
     return [found.text] if found is not None and found.text else []
+
+
+def _paths(files: Mapping[str, Written]) -> dict[str, Path]:
+    return {name: written.path for name, written in files.items()}
 
 
 def _is_equal(variant: Variant) -> bool:

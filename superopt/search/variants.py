@@ -1,5 +1,5 @@
 """Graphs that compete for one model: tidied only, with all rewrites that the search found, with those that were timed
-faster, with the best of them; with all but those that bring in one operator; with everything fused.
+faster, with the best of them; with everything fused; and what is fastest of these without what brings in one operator.
 
 A region's time is not its time in the model; which variant is best, whole models say.
 """
@@ -89,23 +89,18 @@ def fused(
         yield Variant(FUSED, graph, passes, tuple(made), notes=tuple(notes))
 
 
-def leaner(
-    workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted, others: Sequence[Variant]
-) -> Iterator[Variant]:
-    """All rewrites but those that bring in one operator, for those that there are most of."""
-    everything = next((v for v in others if v.name == ALL), None)
-    if everything is None:
-        return
+def leaner(workshop: Workshop, base: Variant, others: Sequence[Variant]) -> Iterator[Variant]:
+    """The variant without the rewrites that bring in one operator, for those operators that there are most of."""
     room = ROOM // max(1, total_bytes(workshop.model))
-    seen = [v.trace for v in others]
+    seen = [base.trace, *(v.trace for v in others)]
     rules = workshop.book.rules.patterns
-    used = {step.rule: rules[step.rule].rule for record in hunted.trace for step in record.steps}
-    for operator in brought_in(workshop.tidied, everything.graph)[: min(MOST, room)]:
-        graph, made, notes = workshop.build(workshop.fitting(leaving_out(hunted.trace, operator, used)))
+    used = {step.rule: rules[step.rule].rule for record in base.trace for step in record.steps}
+    for operator in brought_in(workshop.tidied, base.graph)[: min(MOST, room)]:
+        graph, made, notes = workshop.build(workshop.fitting(leaving_out(base.trace, operator, used)))
         if made and tuple(made) not in seen:
             seen.append(tuple(made))
-            name = f"all rewrites but {operator}"
-            yield Variant(name, graph, passes, tuple(made), notes=tuple(notes), leaves_out=operator)
+            name = f"{base.name} but {operator}"
+            yield Variant(name, graph, base.passes, tuple(made), notes=tuple(notes), leaves_out=operator)
 
 
 @dataclass

@@ -1,3 +1,4 @@
+# pyright: basic
 """Regions with channels last at their borders."""
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ def test_an_operator_is_left_out_and_the_other_rewrites_stay() -> None:
     everything = variants(shop, (), found)[1]
     assert everything.name == ALL
     assert brought_in(shop.tidied, everything.graph) == [GELU_OPERATOR]
-    [lean] = leaner(shop, (), found, [everything])
+    [lean] = leaner(shop, everything, [])
+    assert list(leaner(shop, everything, [lean])) == [], "it is known"
     assert lean.leaves_out == GELU_OPERATOR
     kinds = [node.kind for node in lean.graph.nodes]
     assert GELU_OPERATOR not in kinds
@@ -87,7 +88,8 @@ class Told:
         return Comparison(subjects=subjects, pairs=tuple(pairs), seconds=1.0, one_at_a_time=False), False
 
 
-def contest(told: Told, tmp_path: Path) -> str:
+def contest(told: Told, tmp_path: Path, holder: str = "") -> str:
+    """Who wins among all, or against the one that won so far."""
     proto = with_gelu()
     model = parse(proto.SerializeToString())
     graph = normalize(model).graph
@@ -101,8 +103,10 @@ def contest(told: Told, tmp_path: Path) -> str:
     files = {v.name: tmp_path / f"{v.name}.onnx" for v in entrants}
     for path in files.values():
         path.write_bytes(proto.SerializeToString())
-    found = Contest(told, model, Hunted(gains=gains), 10.0).winner(entrants, files)  # pyright: ignore[reportArgumentType]
-    return found.name
+    held = Contest(told, model, Hunted(gains=gains), 10.0)  # pyright: ignore[reportArgumentType]
+    won = [v for v in entrants if v.name == holder]
+    guesses = [v for v in entrants if v.is_guess]
+    return (held.challenged(won[0], guesses, files) if won else held.winner(entrants, files)).name
 
 
 @pytest.mark.parametrize(
@@ -134,6 +138,22 @@ def test_where_no_look_is_sure_a_guess_must_be_ahead_in_both(
     assert len(told.asked) == 2
 
 
+@pytest.mark.parametrize(
+    ("lean", "later", "winner", "looks"),
+    [(1.305, 1.305, "lean", 2), (1.28, 1.28, "all", 1), (1.301, 1.301, "all", 2), (1.33, 1.2, "all", 2)],
+)
+def test_what_leaves_something_out_of_the_winner_must_be_faster(
+    lean: float, later: float, winner: str, looks: int, tmp_path: Path
+) -> None:
+    told = Told({"all": 1.3, "lean": lean}, later={"lean": later})
+    assert contest(told, tmp_path, holder="all") == winner
+    assert told.asked == [["all", "lean"]] * looks, "the original is not timed again"
+
+
+def test_a_winner_that_nothing_can_be_timed_against_stays(tmp_path: Path) -> None:
+    assert contest(Told({}, fails=True), tmp_path, holder="all") == "all"
+
+
 def test_what_cannot_be_timed_is_decided_by_its_order(tmp_path: Path) -> None:
     assert contest(Told({}, fails=True), tmp_path) == "all"
 
@@ -141,7 +161,8 @@ def test_what_cannot_be_timed_is_decided_by_its_order(tmp_path: Path) -> None:
 def test_without_the_operators_of_onnxruntime_nothing_is_left_out() -> None:
     model = parse(with_gelu().SerializeToString())
     shop = Workshop(model, normalize(model).graph, BOOK, Vocabulary(contrib=False))
-    assert list(leaner(shop, (), Hunted(), variants(shop, (), Hunted()))) == []
+    [tidied] = variants(shop, (), Hunted())
+    assert list(leaner(shop, tidied, [])) == []
 
 
 def test_everything_is_fused_where_no_region_was_timed_faster(monkeypatch: pytest.MonkeyPatch) -> None:

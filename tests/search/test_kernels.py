@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from superopt.cost.turn import ALONE
+from superopt.runtime.deployment import Deployment
 from superopt.search.ending import Ending
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import MEASURED, Judge, Look
@@ -68,6 +69,7 @@ class Device:
     """Its clock takes a second for each operator; it has no kernel for `missing`."""
 
     turn = ALONE
+    deployment = Deployment("cpu")
 
     def __init__(self, missing: str) -> None:
         self.missing, self.timed = missing, list[tuple[str, ...]]()

@@ -21,6 +21,7 @@ from superopt.partial.corrected import mutants
 from superopt.partial.families import tiles
 from superopt.rewrite.ruleset import state
 from superopt.rewrite.text import parse_rules
+from superopt.runtime.deployment import Deployment
 from superopt.search.trace import own_rules_used
 from tests.search.heads import (
     CHANNELS,
@@ -74,6 +75,7 @@ class MoreIsFaster:
     """A clock by which every convolution makes a graph faster, so that recomputing pays."""
 
     turn = ALONE
+    deployment = Deployment("cpu")
 
     def time(self, subjects: Sequence[RegionSubject], seconds: float, tell=None, **_) -> list[float | None]:
         return [1.0 / (1 + operators(onnx.load_from_string(s.model()), "Conv")) for s in subjects]

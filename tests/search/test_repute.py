@@ -1,6 +1,9 @@
+# pyright: basic
 """What the clock has said of rules."""
 
 from __future__ import annotations
+
+from typing import Any, cast
 
 import pytest
 
@@ -50,7 +53,7 @@ class Told(Judge):
                 return True
 
         self._price = lambda piece, _: price(piece)
-        self._kernels, self._repute = All(), repute  # pyright: ignore[reportAttributeAccessIssue]
+        self._kernels, self._repute = All(), repute
 
 
 def test_what_is_doubtful_waits_for_the_second_look_and_comes_last() -> None:
@@ -58,9 +61,9 @@ def test_what_is_doubtful_waits_for_the_second_look_and_comes_last() -> None:
     candidates, repute = known(), Repute()
     repute.learn(1.0, {candidates["lora"]: 1.3})
     judge = Told(repute)
-    look = Look([None], 1.0, 1)  # pyright: ignore[reportArgumentType]
+    look = Look([cast(Any, None)], 1.0, 1)
     look.candidates = [Candidate(start, price(start), ()), candidates["both"], candidates["gelu"]]
-    assert judge._promising(look) == [candidates["gelu"]]
+    assert judge.promising(look) == [candidates["gelu"]]
     look.second = True
-    assert judge._promising(look)[0] is candidates["gelu"]
-    assert candidates["both"] in judge._promising(look)
+    assert judge.promising(look)[0] is candidates["gelu"]
+    assert candidates["both"] in judge.promising(look)
