@@ -86,7 +86,7 @@ def _read(entry: Path, key: bytes) -> tuple[Rule, ...] | None:
         data = entry.read_bytes()
         if not data.startswith(key):
             return None
-        with _without_collection():
+        with without_collection():
             found = _Parts(io.BytesIO(data[len(key) :])).load()
     except _UNREADABLE:
         return None
@@ -118,7 +118,7 @@ class _Parts(pickle.Unpickler):
 
 
 @contextmanager
-def _without_collection() -> Generator[None]:
+def without_collection() -> Generator[None]:
     """Many objects that all stay: looking for garbage among them takes longer than reading them."""
     was = gc.isenabled()
     gc.disable()

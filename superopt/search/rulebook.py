@@ -8,6 +8,7 @@ from pathlib import Path
 
 import specs
 from superopt.ops.registry import Registry
+from superopt.rewrite.remembered import without_collection
 from superopt.rewrite.rewriter import Rules
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import digest, load_rules, rule_files, state
@@ -35,6 +36,11 @@ def open_rulebook(files: Sequence[Path] = (), definitions: Sequence[Path] = ()) 
 
     `definitions`: folders of further operators.
     """
+    with without_collection():
+        return _opened(files, definitions)
+
+
+def _opened(files: Sequence[Path], definitions: Sequence[Path]) -> Rulebook:
     registry = specs.load(*definitions)
     rules = load_rules([*rule_files(), *(rule_files(files) if files else ())])
     usable: list[Rule] = []
