@@ -33,7 +33,7 @@ from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rule import Rule
 from superopt.runtime.recipe import flat_options
 from superopt.search.aim import aim_of
-from superopt.search.contest import Contest
+from superopt.search.choosing import Chooser
 from superopt.search.deployments import Deployed, metadata_of
 from superopt.search.ending import Ending
 from superopt.search.foretold import foretell, notes_of
@@ -45,8 +45,8 @@ from superopt.search.rulebook import Rulebook, open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
 from superopt.search.stages import Tell
 from superopt.search.trace import own_rules_used, told
-from superopt.search.trial import Heard, Trial
-from superopt.search.variants import TIDIED, Repairer, Variant, fused, leaner, variants
+from superopt.search.trial import Trial
+from superopt.search.variants import TIDIED, Repairer, Variant, variants
 from superopt.search.verdict import nothing_to_check, verdict
 from superopt.search.workshop import Workshop
 
@@ -57,8 +57,6 @@ RACE, FURTHER, PORTABLE = 1.0, 2.0, 0.3
 on top of that, while a small gain is still open; and to see what standard operators alone would give."""
 ONLY_ANSWERS = "an exported or read-only file only answers: what was measured besides was not added"
 INTERRUPTED = "interrupted: the search ended with what it had until then, which was checked in full and timed in short"
-LEAVING_OUT = 2
-"""Operators that are left out of the fastest variant, at most, one after the other."""
 DEPLOY = {"cpu": 0.2, "cuda": 0.5}
 """And to find session options: a GPU has more of them, they are worth more, and its sessions take longer to open."""
 
@@ -118,6 +116,7 @@ class _Run:
         self.base = raised(self.model, options.opset) if options.opset else self.model
         found(self.before, list(self.model.external), self.trial.environment())
         self.staged = 0
+        self.chooser = Chooser(self.trial, self.model, options.budget, ending, self._stage)
 
     def outcome(self) -> Outcome:
         self.tell("rewriting", "")
@@ -130,8 +129,7 @@ class _Run:
         workshop = Workshop(self.base, tidied.graph, book, self._vocabulary(self.options.allow == "contrib"))
         with Ground(self.trial, self.options, self.tell, self.ending) as ground:
             hunting = ground.hunt(workshop)
-            candidates = self._variants(workshop, tidied.rewrites, hunting.found)
-            variant, files = self._best(candidates, hunting.found, self._worth, workshop)
+            variant, files = self.chooser.of_all(workshop, tidied.rewrites, hunting.found, self._worth)
             repairer = Repairer(self.base, workshop, self.growth, self._check, self.tell, self.ending)
             checked = repairer.repaired(variant) if variant.is_changed or self.base is not self.model else None
             written = files.get(variant.name)
@@ -193,7 +191,7 @@ class _Run:
         self.tell("searching", "standard operators alone")
         standard = Workshop(self.base, workshop.tidied, workshop.book, self._vocabulary(False))
         hunting = ground.hunt(standard, PORTABLE)
-        variant, files = self._best(variants(standard, passes, hunting.found), hunting.found)
+        variant, files = self.chooser.best(variants(standard, passes, hunting.found), hunting.found)
         if not variant.is_changed:
             return Portable(operators=extra, speedup=1.0, interval=None, note="nothing to improve: the original")
         report = self.trial.race(load(files[variant.name].path), PORTABLE * self.options.budget)
@@ -205,39 +203,6 @@ class _Run:
 
     def _worth(self, speedup: float) -> None:
         self.ending.is_worth(speedup, "predicted" if isinstance(self.trial, RecordedTrial) else "measured")
-
-    def _variants(self, workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:
-        found = variants(workshop, passes, hunted)
-        if self._is_untimed:
-            return found
-        return [*found, *fused(workshop, passes, hunted, found)]
-
-    def _best(
-        self, candidates: list[Variant], hunted: Hunted, heard: Heard | None = None, workshop: Workshop | None = None
-    ) -> tuple[Variant, dict[str, Written]]:
-        """The variant that runs fastest as a whole, and the files of all; with a workshop, also without operators that
-        rewrites brought in."""
-        changed = [c for c in candidates if c.is_changed]
-        if not changed:
-            return candidates[0], {}
-        files = {c.name: self._stage(c.graph) for c in changed}
-        most = max(changed, key=lambda c: hunted.saving(c.trace))
-        contest = Contest(self.trial, self.model, hunted, self.options.budget, heard)
-        if self._is_untimed or (len(changed) == 1 and workshop is None):
-            return most, files
-        chosen = contest.winner(changed, _paths(files)) if len(changed) > 1 else most
-        for _ in range(LEAVING_OUT if workshop is not None else 0):
-            fewer = [] if self._is_untimed or workshop is None else list(leaner(workshop, chosen, candidates))
-            files |= {c.name: self._stage(c.graph) for c in fewer}
-            before, chosen = chosen, contest.challenged(chosen, fewer, _paths(files)) if fewer else chosen
-            if chosen is before:
-                break
-        return chosen, files
-
-    @property
-    def _is_untimed(self) -> bool:
-        """Whether variants cannot be told apart by the clock, or not any more."""
-        return self.ending.is_asked() or isinstance(self.trial, RecordedTrial)
 
     def _stage(self, graph: Graph) -> Written:
         self.staged += 1
@@ -387,10 +352,6 @@ def foreign_costs(trial: Trial) -> list[str]:
 
 def _told(found: Rivals | None) -> list[str]:
     return [found.text] if found is not None and found.text else []
-
-
-def _paths(files: Mapping[str, Written]) -> dict[str, Path]:
-    return {name: written.path for name, written in files.items()}
 
 
 def _is_equal(variant: Variant) -> bool:

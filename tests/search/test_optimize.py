@@ -214,7 +214,7 @@ def test_the_variant_that_is_faster_as_a_whole_is_chosen(
         Variant("all rewrites", run.model.graph, change, (region,)),
     ]
     assert hunted.saving(graphs[1].trace) == pytest.approx(0.2)
-    assert run._best(graphs, hunted)[0].name == chosen
+    assert run.chooser.best(graphs, hunted)[0].name == chosen
 
 
 def test_an_end_that_is_asked_for_is_told_and_what_was_found_is_checked(source: Path) -> None:

@@ -1,0 +1,79 @@
+"""Which variant of a model is checked and raced against the original: the one that runs fastest as a whole."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from superopt.ir.files import Written
+from superopt.ir.graph import Graph
+from superopt.ir.onnx import Model
+from superopt.report import Rewrite
+from superopt.search.contest import Contest
+from superopt.search.ending import Ending
+from superopt.search.hunted import Hunted
+from superopt.search.recorded_trial import RecordedTrial
+from superopt.search.trial import Heard, Trial
+from superopt.search.variants import Variant, fused, leaner, variants
+from superopt.search.workshop import Workshop
+
+LEAVING_OUT = 2
+"""Operators that are left out of the fastest variant, at most, one after the other."""
+
+Chosen: TypeAlias = "tuple[Variant, dict[str, Written]]"
+"""The variant, and the files of those that were staged, by name."""
+
+
+@dataclass(frozen=True)
+class Chooser:
+    trial: Trial
+    model: Model
+    budget: float
+    ending: Ending
+    stage: Callable[[Graph], Written]
+
+    def of_all(
+        self, workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted, heard: Heard | None = None
+    ) -> Chosen:
+        """Of everything that a search led to, and of that without operators that rewrites brought in."""
+        found = variants(workshop, passes, hunted)
+        if self._is_untimed:
+            return self.best(found, hunted)
+        found += fused(workshop, passes, hunted, found)
+        chosen, files = self.best(found, hunted, heard)
+        contest = Contest(self.trial, self.model, hunted, self.budget)
+        for _ in range(LEAVING_OUT):
+            fewer = [] if self._is_untimed else list(leaner(workshop, chosen, found))
+            if not fewer:
+                break
+            files |= {c.name: self.stage(c.graph) for c in fewer}
+            before, chosen = chosen, contest.challenged(chosen, fewer, _paths(files))
+            for loser in fewer:
+                if loser is not chosen:
+                    shutil.rmtree(files.pop(loser.name).path.parent, ignore_errors=True)
+            if chosen is before:
+                break
+        return chosen, files
+
+    def best(self, candidates: list[Variant], hunted: Hunted, heard: Heard | None = None) -> Chosen:
+        """Of these; where nothing can be timed, the one whose regions gained most."""
+        changed = [c for c in candidates if c.is_changed]
+        if not changed:
+            return candidates[0], {}
+        files = {c.name: self.stage(c.graph) for c in changed}
+        if len(changed) == 1 or self._is_untimed:
+            return max(changed, key=lambda c: hunted.saving(c.trace)), files
+        contest = Contest(self.trial, self.model, hunted, self.budget, heard)
+        return contest.winner(changed, _paths(files)), files
+
+    @property
+    def _is_untimed(self) -> bool:
+        """Whether variants cannot be told apart by the clock, or not any more."""
+        return self.ending.is_asked() or isinstance(self.trial, RecordedTrial)
+
+
+def _paths(files: Mapping[str, Written]) -> dict[str, Path]:
+    return {name: written.path for name, written in files.items()}
