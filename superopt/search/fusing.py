@@ -12,6 +12,7 @@ import time
 from superopt.rewrite.piece import Piece
 from superopt.search.condense import condensed
 from superopt.search.hunt import Choice, Hunter, Kinds
+from superopt.search.scales import Scales
 
 LARGE = 0.03
 """Predicted seconds of a run on a CPU from which on regions are timed too seldom; smaller models do without another
@@ -21,9 +22,9 @@ SECONDS = 0.1
 """Of those that a search has."""
 
 
-def pays(target: str, predicted: float) -> bool:
+def pays(scales: Scales, predicted: float) -> bool:
     """Whether a model that runs for so many seconds is timed with everything fused."""
-    return target == "cuda" or predicted >= LARGE
+    return scales.opens_slowly or predicted >= LARGE
 
 
 class Fuser(Hunter):

@@ -136,8 +136,8 @@ class Hunter:
         return essentials(best, region.piece, self.rewriter, lambda piece: self.scales.price(piece, region))
 
     def _varied(self, look: Look) -> list[Candidate]:
-        """What is fastest so far, without each of its rules; and, where the clock sees few candidates because they take
-        seconds to open, with one more of the rules that others have."""
+        """What is fastest so far, without each of its rules; and, where the clock sees few candidates, with one more of
+        the rules that others have."""
         timed = {c: t for c, t in look.times.items() if t is not None}
         if not timed:
             return []
@@ -149,7 +149,7 @@ class Hunter:
         rewritten = [c for c in timed if c.steps]
         without = min(rewritten, key=lambda c: timed[c], default=None)
         fewer = [] if without is None else ablated(without, region.piece, self.rewriter, price)
-        if self.scales.timer.deployment.target != "cuda":
+        if not self.scales.opens_slowly:
             return fewer
         fastest = min(timed, key=lambda c: timed[c])
         more = extended(fastest, look.candidates[1:], region.piece, self.rewriter, price)

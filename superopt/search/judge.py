@@ -133,9 +133,9 @@ class Judge:
         return bool(failed) and candidates[0] not in failed
 
     def _learn(self, look: Look) -> None:
-        """On a GPU, where opening a region takes seconds; a CPU has the time to look."""
+        """Where few graphs are timed; else there is time to look."""
         own = look.times.get(look.candidates[0])
-        if own is not None and self.scales.timer.deployment.target == "cuda":
+        if own is not None and self.scales.opens_slowly:
             self._repute.learn(own, {c: t for c, t in look.times.items() if t is not None and c.steps})
 
     def decided(self, look: Look) -> tuple[Taken, ...]:

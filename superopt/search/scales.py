@@ -24,6 +24,11 @@ class Scales:
     learner: Learner
     timer: RegionTimer
 
+    @property
+    def opens_slowly(self) -> bool:
+        """Whether the clock sees few graphs: on a GPU each takes seconds until it runs."""
+        return self.timer.deployment.target == "cuda"
+
     def graph(self, piece: Piece, region: Region) -> Graph:
         """A graph that may stand in a region's place."""
         return graph_of_region(piece, tuple(region.outside))

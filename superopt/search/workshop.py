@@ -77,7 +77,7 @@ class Workshop:
             hunter.run(piece, where)
         before = self._weights([])
         hunter.found.trace = trimmed(hunter.found, budget.growth, lambda trace: self._weights(trace) - before)
-        worth_fusing = fusing.pays(timer.deployment.target, predictor.region(self.tidied))
+        worth_fusing = fusing.pays(scales, predictor.region(self.tidied))
         if judging is Judge and worth_fusing and not ending.is_asked():
             fuser = fusing.Fuser(self.book, rewriter, scales, budget, tell, ending)
             fuser.found.distinct = hunter.found.distinct  # its regions have numbers of their own

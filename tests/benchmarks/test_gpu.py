@@ -324,3 +324,40 @@ def test_the_table_marks_what_was_lost_and_leaves_out_what_is_wrong() -> None:
     assert unchanged is not None
     assert unchanged.value == 2.0, "a graph that came back runs as the original does"
     assert gpu_table.means(cells, [PLACE])[BEST] == (pytest.approx(2.0), 1)
+
+
+def test_models_are_optimized_side_by_side_and_raced_when_all_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [Job(model, "fp16", 1, CORE) for model in ("bert_base", "resnet50", "nasrnn")]
+    work = place(tmp_path)
+    work.beside = 2
+    for job in jobs:
+        gpu_jobs.files_of(work.work, job.place).folder.mkdir(parents=True)
+        gpu_jobs.files_of(work.work, job.place).reference.touch()
+    done: list[str] = []
+
+    def optimized(_: Workplace, job: Job, __: object) -> gpu_jobs.Optimized:
+        done.append(f"optimized {job.model}")
+        return tmp_path, None, {}, {}, ""
+
+    def core(self: Workplace, job: Job) -> list[Cell]:
+        assert self.is_ahead(job)
+        done.append(f"raced {job.model}")
+        return [cell(OURS)]
+
+    monkeypatch.setattr(Workplace, "_optimized", optimized)
+    monkeypatch.setattr(Workplace, "_core", core)
+    gpu.measure(work, Ledger.opened(tmp_path / "out.json", [], run("one")), jobs, Pace())
+    assert sorted(done[:3]) == ["optimized bert_base", "optimized nasrnn", "optimized resnet50"]
+    assert done[3:] == ["raced bert_base", "raced resnet50", "raced nasrnn"]
+    assert work.reserved == 0.0
+
+
+def test_what_no_time_is_left_to_race_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(Workplace, "optimize_ahead", lambda _, job: begun.append(job.model))
+    jobs = [Job(model, "fp16", 1, CORE) for model in ("bert_base", "resnet50")]
+    work = place(tmp_path, seconds=2 * gpu.RACING + 99.0)  # with the race of one, there is no room for another
+    gpu.optimize_ahead(work, jobs, Pace({OURS: [100.0] * 1000}))
+    assert begun == ["bert_base"]

@@ -21,6 +21,12 @@ def with_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, "cuda_state", lambda: CudaState(True, ""))
 
 
+@pytest.fixture
+def a_gpu() -> None:
+    if not cuda_state().works:
+        pytest.skip(cuda_state().reason)
+
+
 @pytest.mark.unit
 @pytest.mark.usefixtures("without_cuda")
 def test_auto_is_the_cpu_where_cuda_does_not_work():
@@ -70,9 +76,8 @@ def test_a_cuda_session_never_falls_back(capfd: pytest.CaptureFixture[str]):
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("a_gpu")
 def test_a_cuda_session_runs_on_cuda():
-    if not cuda_state().works:
-        pytest.skip(cuda_state().reason)
     x = np.ones((2, 3), np.float32)
     for options in ((), (("enable_cuda_graph", "1"),)):
         with Session(add_one(), Deployment("cuda", provider_options=options)) as session:
@@ -84,9 +89,8 @@ def test_a_cuda_session_runs_on_cuda():
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("a_gpu")
 def test_a_captured_graph_reads_its_inputs_anew():
-    if not cuda_state().works:
-        pytest.skip(cuda_state().reason)
     deployment = Deployment("cuda", provider_options=(("enable_cuda_graph", "1"),))
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     with Session(add_one(), deployment) as session:
@@ -94,9 +98,8 @@ def test_a_captured_graph_reads_its_inputs_anew():
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("a_gpu")
 def test_a_captured_graph_of_a_type_that_numpy_does_not_know_reads_its_inputs_anew():
-    if not cuda_state().works:
-        pytest.skip(cuda_state().reason)
     deployment = Deployment("cuda", provider_options=(("enable_cuda_graph", "1"),))
     x, y = (tensor(name, [2, 3], TensorProto.BFLOAT16) for name in "xy")
     made = model([helper.make_node("Add", ["x", "x"], ["y"])], [x], [y])
