@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +16,8 @@ from superopt.search.ending import Ending
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import MEASURED, Judge, Look
 from superopt.search.kernels import Kernels
+from superopt.search.learning import Learner
+from superopt.search.scales import Scales
 
 pytestmark = pytest.mark.unit
 
@@ -84,16 +87,27 @@ class Device:
         return times
 
 
+@dataclass(frozen=True)
+class Counted(Scales):
+    """Prices a graph by its operators, and takes what is fused for nothing."""
+
+    candidates: Sequence[Any]
+
+    def price(self, piece: Any, region: Any) -> float:
+        return len(piece.members) - sum(node.kind == "Fused" for node in piece.members)
+
+    def subject(self, piece: Any, region: Any) -> Any:
+        return next(c.uses for c in self.candidates if c.piece is piece)
+
+    def graph(self, piece: Any, region: Any) -> Any:
+        return piece
+
+
 def judged(device: Device, candidates: Sequence[Any]) -> Look:
-    scales: Any = SimpleNamespace(
-        timer=device,
-        price=lambda piece, region: len(piece.members) - sum(node.kind == "Fused" for node in piece.members),
-        subject=lambda piece, region: next(c.uses for c in candidates if c.piece is piece),
-        graph=lambda piece, region: piece,
-        learner=SimpleNamespace(observe=lambda *_: None),
-    )
+    anything: Any = SimpleNamespace()
+    scales = Counted(anything, {}, Learner(anything), cast(Any, device), candidates)
     budget = Budget(search=60.0, measure=1e9, candidates=100, alpha=1.05, growth=0)
-    judge = Judge(scales, budget, Hunted(), lambda *_: None, Ending(), SimpleNamespace())  # pyright: ignore[reportArgumentType]
+    judge = Judge(scales, budget, Hunted(), lambda *_: None, Ending(), anything)
     look = Look([SimpleNamespace(members=())], 1.0, 1, candidates=candidates)  # pyright: ignore[reportArgumentType]
     judge.time(look)
     return look
