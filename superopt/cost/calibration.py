@@ -5,7 +5,7 @@ Times go through the timer, so a cost file keeps them; coefficients follow from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from superopt.cost.coefficients import Coefficients
 from superopt.cost.fit import OF_SAMPLES, Observation, fit
@@ -16,6 +16,7 @@ from superopt.cost.samples import samples
 from superopt.cost.timer import RegionTimer
 from superopt.cost.trained import start_of
 from superopt.cost.workloads import host
+from superopt.ir.graph import Graph
 
 
 def calibrate(timer: RegionTimer, seconds: float = 10.0) -> Coefficients:
@@ -23,7 +24,7 @@ def calibrate(timer: RegionTimer, seconds: float = 10.0) -> Coefficients:
     cost file freezes is complete."""
     graphs = list(samples(timer.deployment.target))
     timer.time([region_subject(host(), graph, {}) for graph in graphs], seconds, finish=True)
-    return fitted(timer)
+    return _fitted(timer, graphs)
 
 
 def calibrate_in_parts(timer: RegionTimer, seconds: float, hurried: Callable[[], bool]) -> Iterator[int]:
@@ -41,9 +42,13 @@ def calibrate_in_parts(timer: RegionTimer, seconds: float, hurried: Callable[[],
 
 def fitted(timer: RegionTimer) -> Coefficients:
     """From the samples whose times are known; nothing is timed."""
+    return _fitted(timer, samples(timer.deployment.target))
+
+
+def _fitted(timer: RegionTimer, graphs: Iterable[Graph]) -> Coefficients:
     predictor = Predictor()
     seen: list[Observation] = []
-    for graph in samples(timer.deployment.target):
+    for graph in graphs:
         told = timer.recall(region_key(host(), graph, {}))
         if told is not None and told.seconds is not None:
             seen.append(Observation(predictor.amounts(graph), told.seconds))

@@ -35,14 +35,15 @@ _WARM_UP_SECONDS = 0.03
 
 @dataclass(frozen=True)
 class RegionSubject:
-    """A region ready to be timed: `key` names what its time depends on, `model` is called when it is opened.
+    """A region ready to be timed: `key` names what its time depends on; the others are called when it is opened, which
+    many never are: their times are known.
 
-    `feeds` are its inputs, None where their sizes are unknown; `size` is what its weights take.
+    `feeds` gives its inputs, None where their sizes are unknown; `size` is what its weights take.
     """
 
     key: str
     model: Callable[[], bytes]
-    feeds: Mapping[str, Array] | None
+    feeds: Callable[[], Mapping[str, Array] | None]
     size: int = 0
 
 
@@ -58,7 +59,7 @@ def region_subject(model: Model, graph: Graph, sizes: Mapping[str, int], seed: i
     return RegionSubject(
         region_key(model, graph, sizes),
         lambda: standalone(model, graph, sizes, stand_ins(graph, seed)),
-        region_feeds(graph, sizes, seed),
+        lambda: region_feeds(graph, sizes, seed),
         sum(constant.tensor.nbytes for constant in weights),
     )
 
@@ -85,9 +86,7 @@ def time_regions(
 
     def open_runner(index: int) -> Runner:
         subject = _STEADY[index]() if index in _STEADY else subjects[index]
-        if subject.feeds is None:
-            raise CannotRun("the sizes of its inputs are unknown")
-        return _OpenRegion(subject.model(), subject.feeds, deployment)
+        return _OpenRegion(subject, deployment)
 
     if not subjects:
         return []
@@ -99,9 +98,7 @@ def time_regions(
 
 def time_yardstick(deployment: Deployment, seconds: float, clock: Clock = time.perf_counter) -> float:
     """What the yardstick takes in quiet: the fastest of many samples, because nothing makes it faster than it is."""
-    subject = _STEADY[YARDSTICK]()
-    assert subject.feeds is not None
-    runner = _OpenRegion(subject.model(), subject.feeds, deployment)
+    runner = _OpenRegion(_STEADY[YARDSTICK](), deployment)
     bench = Bench(lambda _: runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS)
     until = clock() + seconds
     with without_garbage_collection(), contextlib.closing(bench.lane(YARDSTICK)) as lane:
@@ -112,8 +109,11 @@ def time_yardstick(deployment: Deployment, seconds: float, clock: Clock = time.p
 
 
 class _OpenRegion:
-    def __init__(self, data: bytes, feeds: Mapping[str, Array], deployment: Deployment) -> None:
-        self._session = Session(data, deployment)
+    def __init__(self, subject: RegionSubject, deployment: Deployment) -> None:
+        feeds = subject.feeds()
+        if feeds is None:
+            raise CannotRun("the sizes of its inputs are unknown")
+        self._session = Session(subject.model(), deployment)
         self.run = self._session.bind(feeds).run
 
     def close(self) -> None:
