@@ -2,11 +2,12 @@
 
 Whole models are timed briefly here, regions were timed to a percent or two. So where variants are alike, and where
 there is no time for them, what the regions gained decides. One whose regions nobody has timed, because it leaves out an
-operator or fuses everything, must be faster beyond doubt, or twice.
+operator or fuses everything, must be faster beyond doubt, or ahead in two looks together.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,8 @@ ALIKE = 1.01
 NEAR = 0.995
 """Speed of a variant that is a guess, over the chosen one's, from which on it may be the faster one."""
 AHEAD = 1.003
-"""Speed of such a variant over the chosen one's that counts where both looks agree: a model of half a second is not
-timed often enough to be sure of a percent, and the last race is against the original."""
+"""Speed of such a variant over the chosen one's, in the mean of both looks, that counts: a model of half a second is
+not timed often enough to be sure of a percent, and the last race is against the original."""
 RIVALS = 2
 """That are timed once more, at most."""
 
@@ -66,8 +67,8 @@ class Contest:
     def _final(
         self, chosen: Variant, guesses: Sequence[Variant], first: Mapping[str, float], models: Mapping[str, Model]
     ) -> Variant:
-        """Of those that came near in the first look, one that is faster beyond doubt; or that was ahead there and is
-        in the second."""
+        """Of those that came near in the first look, one that is faster beyond doubt; or that is ahead by the
+        mean of both."""
         near = [v for v in guesses if first[v.name] >= NEAR * first[chosen.name]]
         rivals = sorted(near, key=lambda v: -first[v.name])[:RIVALS]
         if not rivals:
@@ -79,5 +80,6 @@ class Contest:
             return chosen
         speeds = {v.name: comparison.pair(v.name).speedup or 0.0 for v in rivals}
         sure = [v for v in rivals if comparison.pair(v.name).verdict == "faster"]
-        twice = [v for v in rivals if min(first[v.name] / first[chosen.name], speeds[v.name]) >= AHEAD]
-        return max(sure or twice, key=lambda v: speeds[v.name], default=chosen)
+        both = {v.name: math.sqrt(first[v.name] / first[chosen.name] * speeds[v.name]) for v in rivals}
+        ahead = [v for v in rivals if both[v.name] >= AHEAD]
+        return max(sure or ahead, key=lambda v: both[v.name], default=chosen)

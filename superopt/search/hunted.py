@@ -84,8 +84,8 @@ class Hunted:
     measuring: float = 0.0
     exhausted: bool = True
     mutated: Mutated = field(default_factory=Mutated)
-    fused: list[Traced] = field(default_factory=list[Traced])
-    """Another trace: everything that can be fused, timed or not."""
+    fused: list[list[Traced]] = field(default_factory=list[list[Traced]])
+    """Other traces: everything that can be fused, timed or not; and what of it moves no more than before."""
     notes: list[str] = field(default_factory=list[str])
 
     def saving(self, trace: Sequence[Traced]) -> float:

@@ -25,7 +25,7 @@ ATTEMPTS = 5
 ROOM = 2 << 30
 """Bytes of files for variants that only leave something out, at most."""
 TIDIED, ALL, SURE, BEST = "tidied", "all rewrites", "the sure rewrites", "the best rewrites"
-FUSED = "everything fused"
+FUSED, STAYING = "everything fused", "everything fused that moves no more"
 
 Check = Callable[[Graph], CheckReport]
 
@@ -53,7 +53,7 @@ class Variant:
     @property
     def is_guess(self) -> bool:
         """Whether nobody has timed its regions."""
-        return bool(self.leaves_out) or self.name == FUSED
+        return bool(self.leaves_out) or self.name in (FUSED, STAYING)
 
 
 def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:
@@ -80,13 +80,16 @@ def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) ->
 def fused(
     workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted, others: Sequence[Variant]
 ) -> Iterator[Variant]:
-    """Everything that can be fused, where that is something else."""
-    if not hunted.fused or total_bytes(workshop.model) > ROOM:
+    """Everything that can be fused, and what of it moves no more than before, where that is something else."""
+    if total_bytes(workshop.model) > ROOM:
         return
-    graph, made, notes = workshop.build(hunted.fused)
     known = [[(record.members, record.steps) for record in v.trace] for v in others]
-    if made and [(record.members, record.steps) for record in made] not in known:
-        yield Variant(FUSED, graph, passes, tuple(made), notes=tuple(notes))
+    for name, trace in zip((FUSED, STAYING), hunted.fused, strict=False):
+        graph, made, notes = workshop.build(trace)
+        way = [(record.members, record.steps) for record in made]
+        if made and way not in known:
+            known.append(way)
+            yield Variant(name, graph, passes, tuple(made), notes=tuple(notes))
 
 
 def leaner(workshop: Workshop, base: Variant, others: Sequence[Variant]) -> Iterator[Variant]:

@@ -77,15 +77,24 @@ class Workshop:
             hunter.run(piece, where)
         before = self._weights([])
         hunter.found.trace = trimmed(hunter.found, budget.growth, lambda trace: self._weights(trace) - before)
-        worth_fusing = fusing.pays(scales, predictor.region(self.tidied))
-        if judging is Judge and worth_fusing and not ending.is_asked():
-            fuser = fusing.Fuser(self.book, rewriter, scales, budget, tell, ending)
-            fuser.found.distinct = hunter.found.distinct  # its regions have numbers of their own
+        if judging is Judge and fusing.pays(scales, predictor.region(self.tidied)):
+            hunter.found.fused = self._fused(pieces, hunter, before)
+        return hunter.found, scales.learner.rank_correlation
+
+    def _fused(self, pieces: Sequence[tuple[Piece, str]], hunter: Hunter, weights: int) -> list[list[Traced]]:
+        """Traces to everything fused, and on a CPU to everything that can be without moving more; weights may grow as
+        far as those of others."""
+        found: list[list[Traced]] = []
+        numbers = hunter.found.distinct
+        for stays in (False,) if hunter.scales.opens_slowly else (False, True):
+            fuser = fusing.Fuser(self.book, hunter.rewriter, hunter.scales, hunter.budget, hunter.tell, hunter.ending)
+            fuser.stays, fuser.found.distinct = stays, numbers  # its regions have numbers of their own
             for piece, where in pieces:
                 fuser.run(piece, where)
-            if self._weights(fuser.found.trace) - before <= budget.growth:
-                hunter.found.fused = fuser.found.trace
-        return hunter.found, scales.learner.rank_correlation
+            numbers = fuser.found.distinct
+            if self._weights(fuser.found.trace) - weights <= hunter.budget.growth:
+                found.append(fuser.found.trace)
+        return found
 
     def _weights(self, trace: Sequence[Traced]) -> int:
         """Bytes of the weights of all graphs."""

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from superopt.cost.result import Comparison, PairTiming, SubjectTiming
 from superopt.errors import CannotRun
@@ -20,7 +23,7 @@ from superopt.search.hunted import Gain, Hunted
 from superopt.search.judge import Judge
 from superopt.search.leaving_out import brought_in, leaving_out
 from superopt.search.trace import Traced
-from superopt.search.variants import ALL, FUSED, Variant, fused, leaner, variants
+from superopt.search.variants import ALL, FUSED, STAYING, Variant, fused, leaner, variants
 from superopt.search.workshop import Workshop
 from tests.search.clocks import Counting
 from tests.search.test_ablation import GELU, LORA, with_gelu
@@ -128,9 +131,10 @@ def test_regions_decide_between_variants_that_are_alike(
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "winner"), [(1.33, 1.31, "lean"), (1.33, 1.301, "all"), (1.3, 1.33, "all")]
+    ("first", "second", "winner"),
+    [(1.33, 1.31, "lean"), (1.31, 1.3, "lean"), (1.295, 1.32, "lean"), (1.31, 1.295, "all"), (1.3, 1.305, "all")],
 )
-def test_where_no_look_is_sure_a_guess_must_be_ahead_in_both(
+def test_where_no_look_is_sure_a_guess_must_be_ahead_in_both_together(
     first: float, second: float, winner: str, tmp_path: Path
 ) -> None:
     told = Told({"original": 1.0, "all": 1.3, "some": 1.2, "lean": first}, doubt=0.5, later={"lean": second})
@@ -203,3 +207,31 @@ def test_a_small_model_needs_no_guess_on_a_cpu(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Counting, "deployment", Deployment("cuda"))
     shop, found, _ = hunted(with_gelu())
     assert len(list(fused(shop, (), found, []))) == 1
+
+
+def three_products() -> onnx.ModelProto:
+    """Of one input, with a GELU spelled out behind the last."""
+    numbers = {"root": 2**0.5, "one": 1.0, "half": 0.5}
+    lines = ("MatMul x w0 y0", "MatMul x w1 y1", "MatMul x w2 p")
+    nodes: list[onnx.NodeProto] = []
+    for line in (*lines, "Div p root d", "Erf d e", "Add e one f", "Mul p f h", "Mul h half y2"):
+        op, *inputs, output = line.split()
+        nodes.append(helper.make_node(op, inputs, [output]))
+    weights = [numpy_helper.from_array(np.full((8, 8), k, np.float32), f"w{k}") for k in range(3)]
+    weights += [numpy_helper.from_array(np.array(v, np.float32), n) for n, v in numbers.items()]
+    x, *ys = (helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [4, 8]) for n in ("x", "y0", "y1", "y2"))
+    graph = helper.make_graph(nodes, "g", [x], ys, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_on_a_cpu_what_is_fused_without_further_copies_competes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("superopt.search.fusing.LARGE", 0.0)
+    shop, found, _ = hunted(three_products())
+    together, apart = fused(shop, (), found, [])
+    assert [v.name for v in (together, apart)] == [FUSED, STAYING]
+    assert all(v.is_guess for v in (together, apart))
+    assert "Split" in [node.kind for node in together.graph.nodes]
+    assert sorted({node.kind for node in apart.graph.nodes}) == ["MatMul", GELU_OPERATOR]
+    monkeypatch.setattr(Counting, "deployment", Deployment("cuda"))
+    shop, found, _ = hunted(three_products())
+    assert [v.name for v in fused(shop, (), found, [])] == [FUSED]
