@@ -21,6 +21,8 @@ SEARCHED = 1 << 22
 """Elements of the largest constant that is looked into for parts that repeat."""
 SHORT = 4096
 """Elements of the longest list of axes, pads or dims that is read."""
+NEAR = 4
+"""Nodes between one and the weights that it is told apart by."""
 
 WITHOUT_FORMULA = frozenset({"Constant", "CastLike", "Shape", "Size"})
 """Operators that have no formula in specs/ and are functions of their inputs all the same."""
@@ -38,6 +40,8 @@ class Constants:
         self._made: dict[tuple[DType, tuple[int, ...], bytes], Value] = {}
         self._weights: dict[Node, bool] = {}
         self._repeated: dict[tuple[Tensor, int, int | None], Value | None] = {}
+        self._numbers: dict[Value, int] = {}
+        self._behind: dict[tuple[Node, int], tuple[int, ...]] = {}
 
     def tensor(self, value: Value | None) -> Tensor | None:
         found = None if value is None else value.constant
@@ -84,6 +88,23 @@ class Constants:
                 [int(x) for x in array] if bool(np.all(array == np.floor(array)) and np.isfinite(array).all()) else None
             )
         return [int(i) for i in tensor.numpy().reshape(-1)] if tensor.dtype.is_integer else None
+
+    def meet(self, weight: Value) -> None:
+        """The model reads this weight; those that it reads first have the lowest numbers."""
+        self._numbers.setdefault(weight, len(self._numbers))
+
+    def behind(self, node: Node, depth: int = NEAR) -> tuple[int, ...]:
+        """Numbers of the weights that a node reads, or what it reads does, and so on a few times."""
+        key = node, depth
+        if key not in self._behind:
+            found: list[int] = []
+            for value in node.operands:
+                if value in self._numbers:
+                    found.append(self._numbers[value])
+                elif value.node is not None and depth:
+                    found += self.behind(value.node, depth - 1)
+            self._behind[key] = tuple(found)
+        return self._behind[key]
 
     def is_weight(self, value: Value) -> bool:
         """Whether a value depends on constants alone, so that it is computed once, at export."""

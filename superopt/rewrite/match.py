@@ -38,7 +38,9 @@ class Surroundings(Protocol):
         """The nodes that read a value, in the graph's order."""
         ...
 
-    def position(self, node: Node) -> int: ...
+    def turn(self, node: Node) -> tuple[tuple[int, ...], int]:
+        """When it comes among others that are like it; no two are equal."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -88,32 +90,37 @@ class Matcher:
     reasons: list[Mismatch] | None = None
     """Filled when somebody wants to know why not."""
 
-    def matches(self, pattern: Pattern, node: Node, around: Surroundings) -> Iterator[Match]:
-        """All matches with the pattern's first root at `node`."""
+    def matches(
+        self, pattern: Pattern, node: Node, around: Surroundings, *, any_order: bool = False
+    ) -> Iterator[Match]:
+        """All matches with the pattern's first root at `node`; those that differ by the order of roots which are alike
+        once, or in `any_order`."""
         if not pattern.roots or node.op != pattern.anchor.call.op or node.domain != pattern.anchor.call.domain:
             return
         for bound in self._node(pattern, pattern.roots[0], node, Bindings()):
-            for whole in self._further_roots(pattern, 0, bound, around):
+            for whole in self._further_roots(pattern, 0, bound, around, any_order):
                 match = self._verified(pattern, whole)
                 if match is not None:
                     yield match
 
-    def _further_roots(self, pattern: Pattern, k: int, bound: Bindings, around: Surroundings) -> Iterator[Bindings]:
+    def _further_roots(
+        self, pattern: Pattern, k: int, bound: Bindings, around: Surroundings, any_order: bool
+    ) -> Iterator[Bindings]:
         if k == len(pattern.climbs):
             yield bound
             return
         climb = pattern.climbs[k]
         taken = [bound.nodes[root] for root in pattern.roots[: k + 1]]
-        earlier = pattern.twins[k + 1]
-        after = -1 if earlier is None else around.position(bound.nodes[earlier])
+        earlier = None if any_order else pattern.twins[k + 1]
+        after = None if earlier is None else around.turn(bound.nodes[earlier])
         others = [n for n in self._climbed(pattern, climb, bound, around) if n not in taken]
         if not others:
             self._note(bound, f"no further {pattern.nodes[climb.steps[-1]].call.op} reads the same")
         for candidate in others:
-            if around.position(candidate) <= after:
+            if after is not None and around.turn(candidate) <= after:
                 continue
             for further in self._node(pattern, climb.steps[-1], candidate, bound):
-                yield from self._further_roots(pattern, k + 1, further, around)
+                yield from self._further_roots(pattern, k + 1, further, around, any_order)
 
     def _climbed(self, pattern: Pattern, climb: Climb, bound: Bindings, around: Surroundings) -> list[Node]:
         if isinstance(climb.start, Input):

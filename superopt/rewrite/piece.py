@@ -86,6 +86,11 @@ class Piece:
     def position(self, node: Node) -> int:
         return self._positions[node]
 
+    def turn(self, node: Node) -> tuple[tuple[int, ...], int]:
+        """When it comes among nodes that are taken together: by the weights behind it first, so that steps of a
+        recurrence, which read the same ones, all take them in one order and can share what is made of them."""
+        return self.constants.behind(node), self._positions[node]
+
     @cached_property
     def called(self) -> Mapping[Value, str]:
         """The first name of each value."""

@@ -138,8 +138,10 @@ class Rewriter:
             self._alone[key] = list(self._emitted(pattern, node, piece))
         return self._alone[key]
 
-    def _emitted(self, pattern: Pattern, node: Node, piece: Piece) -> Iterator[tuple[Match, Mapping[str, Value]]]:
-        for match in self.matcher.matches(pattern, node, piece):
+    def _emitted(
+        self, pattern: Pattern, node: Node, piece: Piece, *, any_order: bool = False
+    ) -> Iterator[tuple[Match, Mapping[str, Value]]]:
+        for match in self.matcher.matches(pattern, node, piece, any_order=any_order):
             made = self._emit(match)
             if isinstance(made, str) or all(made[name] == old for name, old in match.results.items()):
                 continue
@@ -168,7 +170,9 @@ class Rewriter:
             return f"there is no value {', '.join(missing)}" if missing else "another number of results"
         anchors = self._anchors(piece, pattern, values)
         for node in anchors:
-            for match, made in self.matches(pattern, node, piece):
+            alone = len(pattern.roots) < 2
+            found = self.matches(pattern, node, piece) if alone else self._emitted(pattern, node, piece, any_order=True)
+            for match, made in found:
                 same = list(match.results.values()) == values and all(
                     piece.names.get(step.inputs[name]) == value
                     for name, value in match.inputs.items()

@@ -34,6 +34,9 @@ def piece_of(graph: Graph, constants: Constants) -> Piece:
         label = graph.labels.get(node, Label())
         if not constants.is_weight(Value(node)):
             tags[node] = Tag(label.outputs, k, origin=label)
+            for value in node.operands:
+                if constants.is_weight(value):
+                    constants.meet(value)
         for name, value in zip(label.outputs, node.outputs, strict=False):
             if name:
                 names.setdefault(name, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -152,7 +153,8 @@ class Judge:
         timed = {c: t for c, t in timed.items() if t <= worth * own}
         if not timed:
             return ()
-        for chosen in _in_turn(timed)[:CHANCES]:
+        for candidate in _in_turn(timed)[:CHANCES]:
+            chosen = self._thrifty(look, candidate)
             change = self._change(look, chosen)
             if change is None:
                 continue
@@ -161,11 +163,24 @@ class Judge:
                 self.growth.take(change)
                 self._keep(look, chosen, (before, after), sure and after <= WORTH * before)
                 return chosen.steps
-            if late and timed[chosen] <= CLEAR * own:
+            if late and timed[candidate] <= CLEAR * own:
                 self.growth.take(change)
-                self._keep(look, chosen, (own, timed[chosen]), False, confirmed=False)
+                self._keep(look, chosen, (own, timed[candidate]), False, confirmed=False)
                 return chosen.steps
         return ()
+
+    def _thrifty(self, look: Look, chosen: Candidate) -> Candidate:
+        """Of graphs that differ from the one chosen by the order of what is put together, the one that needs the fewest
+        new weights: steps of a recurrence can share those of the first if all have its order."""
+        bytes_of = {c: self.growth.change(look.regions, c.piece).bytes for c in self._variations(look, chosen)}
+        return min(bytes_of, key=lambda c: (bytes_of[c], c is not chosen))
+
+    def _variations(self, look: Look, chosen: Candidate) -> list[Candidate]:
+        """The candidate, and those with the same operators at the same price."""
+        price = self._price(chosen.piece, look.region)
+        others = dict.fromkeys((*look.candidates[1:], *look.times))
+        alike = [c for c in others if c is not chosen and c.steps and c.theme == chosen.theme]
+        return [chosen, *(c for c in alike if math.isclose(self._price(c.piece, look.region), price, rel_tol=1e-6))]
 
     def _guessed(self, look: Look) -> tuple[Taken, ...]:
         """The steps to the graph that is predicted to be much faster, where no time was left to ask the clock; in hope:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from onnx import parser
@@ -14,8 +16,12 @@ from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of, weights_read
+from superopt.search.candidate import Candidate
+from superopt.search.ending import Ending
+from superopt.search.forecast import Forecast
 from superopt.search.growth import Growth, bytes_of
-from superopt.search.hunted import Gain, Hunted
+from superopt.search.hunted import Budget, Gain, Hunted
+from superopt.search.judge import Judge, Look
 from superopt.search.regions import Region, extract, stitch
 from superopt.search.trace import Traced
 from superopt.search.trimming import trimmed
@@ -45,10 +51,11 @@ def sums(*weights: str) -> tuple[Piece, list[Region]]:
     return piece, [extract(piece, piece.nodes[k : k + 3]) for k in range(0, len(piece.nodes), 3)]
 
 
-def merged(region: Region, keeps: bool = False) -> Piece:
-    """`x (A + B)`, with one weight in place of two; or beside them."""
+def merged(region: Region, keeps: bool = False, turned: bool = False) -> Piece:
+    """`x (A + B)`, with one weight in place of two, or beside them; or `x (B + A)`."""
     first, second, total = region.piece.members
     x, a, b = first.inputs[0], first.inputs[1], second.inputs[1]
+    a, b = (b, a) if turned else (a, b)
     weight = Value(make_node("Add", (a, b), (), (a.type,)))  # pyright: ignore[reportOptionalMemberAccess]
     product = Value(make_node("MatMul", (x, weight), (), total.types))
     if keeps:
@@ -103,6 +110,33 @@ def test_weights_that_an_earlier_kind_made_cost_nothing_more() -> None:
     growth.take(growth.change([one], merged(one, keeps=True)))
     assert not growth.fits([other], merged(other, keeps=True), share=0.1)
     assert not growth.allows(growth.change([other], merged(other, keeps=True)))
+
+
+class Sure(Judge):
+    """Has timed what it is asked about: one second in place of two."""
+
+    def _again(self, look: Look, chosen: Candidate) -> tuple[float | None, float | None, bool]:
+        return 2.0, 1.0, False
+
+
+@pytest.mark.parametrize("first_turned", [False, True])
+def test_of_two_orders_the_one_is_taken_whose_weights_are_there(first_turned: bool) -> None:
+    piece, (one, other) = sums("ab", "ab")
+    scales: Any = SimpleNamespace(price=lambda *_: 1.0)
+    budget = Budget(search=1.0, measure=1.0, candidates=9, alpha=1.05, growth=100 * WEIGHT)
+    judge = Sure(scales, budget, Hunted(), lambda *_: None, Ending(), Forecast())
+    judge.growth.survey(piece)
+    judge.growth.take(judge.growth.change([one], merged(one, turned=first_turned)))
+
+    def candidate(turned: bool) -> Candidate:
+        after = merged(other, turned=turned)
+        step: Any = SimpleNamespace(before=other.piece, after=after, rule=SimpleNamespace(name="merging"))
+        return Candidate(after, 1.0, (step,))
+
+    start, plain, turned = Candidate(other.piece, 2.0, ()), candidate(False), candidate(True)
+    look = Look([other], 1.0, 1, candidates=[start, plain, turned], times={start: 2.0, plain: 1.0})
+    (step,) = judge.decided(look)
+    assert step.after is (turned if first_turned else plain).piece
 
 
 def test_regions_that_share_are_alike_in_the_search_too() -> None:
