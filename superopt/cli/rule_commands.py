@@ -106,7 +106,7 @@ def _reduce(rules: list[Rule], registry: Registry) -> int:
     from superopt.generate.reduce import needless_rules
     from superopt.generate.writing import take_out
 
-    kept = [not rule.origin.startswith("generated ") or rule.origin.endswith(" macro") for rule in rules]
+    kept = [not rule.origin.startswith("generated ") for rule in rules]
     gone: defaultdict[str, set[str]] = defaultdict(set)
     for k in needless_rules(rules, kept, registry, idle=True):
         gone[rules[k].source].add(rules[k].name)

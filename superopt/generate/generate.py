@@ -78,7 +78,7 @@ class Counts:
         for finding in findings:
             if trades_safety(finding.rule, registry):
                 self.unsafe += 1
-            elif is_found(finding.rule, registry) and (finding.macro or not known.leads(finding.rule)):
+            elif is_found(finding.rule, registry) and not known.leads(finding.rule):
                 known.add(finding.rule)
                 yield finding
 
@@ -248,7 +248,7 @@ class _Scene:
                 rule = respelled(to_rule(way, scene, "candidate"))
                 if not can_be_used(rule):
                     continue
-                if not pruner.is_macro(pair) and self.known.leads(rule):
+                if self.known.leads(rule):
                     found[pair].append((way, None))
                 else:
                     asked.append((pair, way, rule))

@@ -16,8 +16,10 @@ they are used reach the other side: from each side that has all leaves of the ot
 cost, has fewer operators. A rule for several results applies only where all of its old terms are found with one meaning
 for each leaf. A graph of all candidates' terms, under all equalities, tells quickly what is not derivable.
 
-**Macros.** When nothing else is left, candidates that were derived are looked at again: those that get cheaper, but
-only over graphs costlier than both ends, are proposed as macros, those that gain most first. See `hill`.
+**Macros** lead over a hill, where the optimizer would not climb. Some are candidates whose sides the rules make equal,
+but only when used against the directions that they have. Others were derived; when nothing else is left they are looked
+at again, and those that get cheaper, but only over graphs costlier than both ends, are proposed, those that gain most
+first. See `hill`.
 """
 
 from __future__ import annotations
@@ -92,6 +94,9 @@ class Pruner:
         """Accepted, or derived from what was."""
         self._accepted_keys: dict[Key, None] = {}
         self._macros: dict[Pair, None] = {}
+        """Derived, and proposed all the same."""
+        self._climbing: dict[Pair, None] = {}
+        """Equal by what was accepted, when they were proposed, but not reached by it."""
         self._together = Derivation(self._graph(most_nodes), Book(), steps=steps)
         """All candidates' terms, under rules for one result that can be followed both ways."""
         self._complete = True
@@ -156,6 +161,8 @@ class Pruner:
             else:
                 chosen.append(candidate.pair)
                 self._proposed[candidate.pair] = candidate
+                if self._together.equal(candidate.pair):
+                    self._climbing[candidate.pair] = None
             keys[candidate.key] = None
             pairs[candidate.pair] = None
         self._waiting = left
@@ -186,7 +193,7 @@ class Pruner:
             self.report.instances += 1
         else:
             self.report.accepted += 1
-            self.report.macros += found in self._macros
+            self.report.macros += self._is_macro(found)
             self.kept.append(pair)
         self._true[found] = None
         self._accepted_keys[candidate.key] = None
@@ -202,7 +209,10 @@ class Pruner:
         self.report.rejected += 1
 
     def is_macro(self, pair: Pair) -> bool:
-        return canonical(pair, self._scene) in self._macros
+        return self._is_macro(canonical(pair, self._scene))
+
+    def _is_macro(self, found: Pair) -> bool:
+        return found in self._macros or found in self._climbing
 
     def derivable(self, pair: Pair) -> bool:
         """Whether the rules lead where it leads; only for pairs that were offered.

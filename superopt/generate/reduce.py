@@ -15,7 +15,7 @@ from superopt.rewrite.rule import Rule
 
 def reduced(findings: Sequence[Finding], registry: Registry) -> list[Finding]:
     """Those that no other rule leads to in one step."""
-    needless = set(needless_rules([f.rule for f in findings], [f.macro for f in findings], registry))
+    needless = set(needless_rules([f.rule for f in findings], [False] * len(findings), registry))
     return [finding for k, finding in enumerate(findings) if k not in needless]
 
 
@@ -32,7 +32,8 @@ def needless_rules(
     that make a NaN of an infinite number, if asked.
 
     A scene finds a law as narrow as its inputs are, a later one may find it wider. The first found are asked about
-    first, so of two that say the same the later one stays. Those `kept` stay: macros, where others lead too, uphill.
+    first, so of two that say the same the later one stays. Those `kept` stay;
+    macros need not, as there is no hill within one step.
     """
     book = Known(registry, rules)
     for k, rule in enumerate(rules):
