@@ -33,13 +33,12 @@ def merged(results: tuple[str, str], inputs: dict[str, str]) -> bool:
 
 def test_steps_that_read_the_same_weights_make_the_same_of_them() -> None:
     whole = opened(TWO_STEPS)
-    found = [
-        (match.inputs["x"], made["y"].node)
-        for node in whole.piece.nodes
-        for match, made in whole.rewriter.moves(RULES, node, whole.piece)
-    ]
-    assert len({x for x, _ in found}) == len(found) == 2, "each pair once"
-    assert len({split.inputs[0].node.inputs[1] for _, split in found}) == 1
+    found = whole.matches(whole.piece, RULES)
+    assert len({match.inputs["x"] for match, _ in found}) == len(found) == 2, "each pair once"
+    together = [whole.take(whole.piece, match) for match in found]
+    read = [{v for node in piece.members for v in node.operands if piece.constants.is_weight(v)} for piece in together]
+    alone = {value for weights in read for value in weights if value.node is not None and value.node.op == "Concat"}
+    assert len(alone) == 1
 
 
 def test_a_step_that_is_told_is_found_in_whatever_order_it_was_taken() -> None:
