@@ -6,12 +6,16 @@ What can be merged by hand is written by a function that is given, so that handm
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import onnx
 
 from benchmarks import built_variants
 from benchmarks.building import Net
 from benchmarks.built_images import Activation, Block, Write, spelled_hard_swish, spelled_out
 from benchmarks.built_sequences import Attend, LoraLinear, adapted_linear, scores_first
+from benchmarks.built_variants import Gates, separate_gates
 
 LENGTH, WIDTH = 128, 768
 CHANNELS, PIXELS = 128, 28
@@ -25,12 +29,22 @@ def linear_attention_block(attend: Attend = scores_first) -> onnx.ModelProto:
     return net.model({"queries": rows, "keys": columns, "values": rows}, {"out": rows})
 
 
-def qkv_block() -> onnx.ModelProto:
+QKV = ("query", "key", "value")
+
+
+def three_layers(net: Net, x: str) -> list[str]:
+    return [net.linear(x, name, WIDTH, WIDTH) for name in QKV]
+
+
+Project: TypeAlias = Callable[[Net, str], list[str]]
+
+
+def qkv_block(project: Project = three_layers) -> onnx.ModelProto:
     """Three products of one input, as attention has them."""
     net, size = Net("qkv-block"), [1, LENGTH, WIDTH]
-    for name in ("query", "key", "value"):
-        net.output(net.linear("tokens", name, WIDTH, WIDTH), name)
-    return net.model({"tokens": size}, dict.fromkeys(("query", "key", "value"), size))
+    for value, name in zip(project(net, "tokens"), QKV, strict=True):
+        net.output(value, name)
+    return net.model({"tokens": size}, dict.fromkeys(QKV, size))
 
 
 def lora_block(linear: LoraLinear = adapted_linear) -> onnx.ModelProto:
@@ -54,10 +68,10 @@ def repvgg_block(write: Write = spelled_out) -> onnx.ModelProto:
     return net.model({"features": size}, {"out": size})
 
 
-def nasrnn_cell(width: int = 512) -> onnx.ModelProto:
+def nasrnn_cell(gates: Gates = separate_gates, width: int = 512) -> onnx.ModelProto:
     """Sixteen products of two inputs."""
     net, size = Net("nasrnn-cell"), [1, width]
-    net.output(built_variants.nasrnn_cell(net, "x", "state", "cell", width), "out")
+    net.output(built_variants.nasrnn_cell(net, "x", "state", "cell", width, gates), "out")
     return net.model({"x": size, "state": size}, {"out": size})
 
 

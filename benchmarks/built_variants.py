@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -58,18 +59,29 @@ def nasrnn(width: int = 512, steps: int = 5) -> onnx.ModelProto:
     return net.model({f"x{t}": [1, width] for t in range(steps)}, {"out": [1, width]})
 
 
-def nasrnn_cell(net: Net, x: str, state: str, name: str, width: int) -> str:
-    """Eight gates of two products."""
-    g = [_gate(net, x, state, f"{name}.gate{i}", width) for i in range(GATES)]
+def gate_names(name: str) -> list[str]:
+    return [f"{name}.gate{i}" for i in range(GATES)]
+
+
+def separate_gates(net: Net, x: str, state: str, name: str, width: int) -> list[str]:
+    """Two products each."""
+    return [
+        net.node("Add", net.product(x, f"{gate}.x", width, width), net.product(state, f"{gate}.h", width, width))
+        for gate in gate_names(name)
+    ]
+
+
+Gates: TypeAlias = Callable[[Net, str, str, str, int], list[str]]
+
+
+def nasrnn_cell(net: Net, x: str, state: str, name: str, width: int, gates: Gates = separate_gates) -> str:
+    """Eight gates, put together pair by pair."""
+    g = gates(net, x, state, name, width)
     relu, sigmoid, tanh = (_function(net, operator) for operator in ("Relu", "Sigmoid", "Tanh"))
     a, b = net.node("Add", relu(g[0]), sigmoid(g[3])), net.node("Add", sigmoid(g[1]), tanh(g[2]))
     c, d = net.node("Mul", sigmoid(g[4]), tanh(g[5])), net.node("Mul", sigmoid(g[6]), relu(g[7]))
     e, f = net.node("Add", sigmoid(b), tanh(c)), net.node("Mul", tanh(a), tanh(d))
     return tanh(net.node("Mul", tanh(e), tanh(f)))
-
-
-def _gate(net: Net, x: str, state: str, name: str, width: int) -> str:
-    return net.node("Add", net.product(x, f"{name}.x", width, width), net.product(state, f"{name}.h", width, width))
 
 
 def _function(net: Net, operator: str):

@@ -20,8 +20,9 @@ DType: TypeAlias = Literal["fp32", "fp16", "bf16"]
 DEFAULT, BEST, OURS = "ort", "ort-best", "superopt"
 EAGER, COMPILED, TUNED = "torch", "torch.compile", "torch.max-autotune"
 PEERS = ("onnxsim", "onnxslim", "onnxscript", "ort.transformers")
+HAND = "by hand"
 CORE = (DEFAULT, BEST, OURS)
-METHODS = (*CORE, COMPILED, TUNED, EAGER, *PEERS)
+METHODS = (*CORE, COMPILED, TUNED, EAGER, *PEERS, HAND)
 
 Status = Literal[
     "ok",

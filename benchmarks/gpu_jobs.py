@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from benchmarks import graphs, slots, subjects
 from benchmarks.commandline import SUPEROPT, TIMED_OUT, Done, run
-from benchmarks.gpu_cells import BEST, CORE, DEFAULT, OURS, PEERS, TUNED, Cell, Made, Place, Status
+from benchmarks.gpu_cells import BEST, CORE, DEFAULT, HAND, OURS, PEERS, TUNED, Cell, Made, Place, Status
 from benchmarks.gpu_models import Files, files_of
 from benchmarks.gpu_plan import NETWORKS, Job
 from benchmarks.gpu_ratios import composed
@@ -152,6 +152,8 @@ class Workplace:
         if job.methods == CORE:
             return self._core(job)
         (method,) = job.methods
+        if method == HAND:
+            return [self._hand(job)]
         return [self._peer(job, method) if method in PEERS else self._torch(job, method)]
 
     def cell(self, job: Job, method: str, **fields: Any) -> Cell:
@@ -278,6 +280,18 @@ class Workplace:
             raise StepFailed(done)
         if graphs.facts(made).graph == graphs.facts(files.model).graph:
             return self.cell(job, method, status="unchanged")
+        return self._variant(job, method, made)
+
+    def _hand(self, job: Job) -> Cell:
+        """Its time alone is compared with superopt's: both are steadier than the default session between them."""
+        hand = files_of(self.work, job.place).hand
+        if not hand.exists():
+            return self.cell(job, HAND, status="does not apply", detail="nobody merged this one by hand")
+        return self._variant(job, HAND, hand).model_copy(update={"over_default": None, "over_default_interval": None})
+
+    def _variant(self, job: Job, method: str, made: Path) -> Cell:
+        """Another form of the network, under the default options or the original's best, whichever is faster."""
+        files = files_of(self.work, job.place)
         plain, tuned = method, f"{method} with options"
         entrants: list[Entrant] = [(DEFAULT, str(files.model), {}), (plain, str(made), {})]
         best = self.best.get(job.place, {})

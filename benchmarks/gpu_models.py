@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 
-from benchmarks import built, subjects
+from benchmarks import built, handmade, subjects
 from benchmarks.built_variants import as_float16, float_inputs, nasrnn, with_batch
 from benchmarks.gpu_cells import Place
 from benchmarks.subjects import Subject
@@ -49,6 +49,11 @@ class Files:
     @property
     def model(self) -> Path:
         return self.folder / "model.onnx"
+
+    @property
+    def hand(self) -> Path:
+        """The same merged by hand, where somebody did that."""
+        return self.folder / "hand.onnx"
 
     @property
     def inputs(self) -> Path:
@@ -90,9 +95,10 @@ def make(files: Files, place: Place, device: str) -> None:
         raise ValueError(f"{name} is there in float32 and float16 alone")
     files.folder.mkdir(parents=True, exist_ok=True)
     if name in BUILT:
-        model = with_batch(BUILT[name](), batch)
-        model = as_float16(model) if dtype == "fp16" else model
+        model = _built(BUILT[name], dtype, batch)
         onnx.save(model, files.model)
+        if name in handmade.MODELS:
+            onnx.save(_built(handmade.MODELS[name], dtype, batch), files.hand)
         feeds: Mapping[str, Any] = float_inputs(model)
     elif name in _named():
         feeds = _taken(files, name)
@@ -106,6 +112,11 @@ def make(files: Files, place: Place, device: str) -> None:
             answers = session.run(feeds)
     told = {f"{i}": np.asarray(a) for i, a in enumerate(answers.values())}
     np.savez(files.reference, **told)  # pyright: ignore[reportArgumentType]
+
+
+def _built(build: Callable[[], onnx.ModelProto], dtype: str, batch: int) -> onnx.ModelProto:
+    model = with_batch(build(), batch)
+    return as_float16(model) if dtype == "fp16" else model
 
 
 def _taken(files: Files, name: str) -> Mapping[str, Any]:

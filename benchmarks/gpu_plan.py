@@ -1,7 +1,7 @@
 """Which cells gpu.py measures, the most valuable first: there is never time for all of them.
 
     1  networks of which it is known what can be had: superopt, onnxruntime's default, its best options, torch.compile
-    2  the same networks: the other optimizers, torch's slower mode, torch as it is
+    2  the same networks: merged by hand, the other optimizers, torch's slower mode, torch as it is
     3  further networks as in 1
     4  and as in 2
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 
 from benchmarks import built_blocks
-from benchmarks.gpu_cells import COMPILED, CORE, EAGER, OURS, PEERS, TUNED, DType, Key, Place
+from benchmarks.gpu_cells import COMPILED, CORE, EAGER, HAND, OURS, PEERS, TUNED, DType, Key, Place
 
 SETTINGS: tuple[tuple[DType, int], ...] = (("fp32", 1), ("fp16", 1), ("fp16", 16), ("fp32", 16))
 ALL_SETTINGS: tuple[tuple[DType, int], ...] = (*SETTINGS, ("bf16", 1), ("bf16", 16))
@@ -73,7 +73,7 @@ class Job:
     @property
     def kind(self) -> str:
         """What jobs of about the same length have in common."""
-        return OURS if self.methods == CORE else "peer" if self.methods[0] in PEERS else self.methods[0]
+        return OURS if self.methods == CORE else "peer" if self.methods[0] in (*PEERS, HAND) else self.methods[0]
 
     @property
     def keys(self) -> list[Key]:
@@ -86,7 +86,7 @@ class Job:
 
 
 VALUABLE: tuple[tuple[str, ...], ...] = (CORE, (COMPILED,))
-OTHERS: tuple[tuple[str, ...], ...] = (*((peer,) for peer in PEERS), (TUNED,), (EAGER,))
+OTHERS: tuple[tuple[str, ...], ...] = ((HAND,), *((peer,) for peer in PEERS), (TUNED,), (EAGER,))
 
 
 def jobs(

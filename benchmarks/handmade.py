@@ -13,9 +13,10 @@ import numpy as np
 import onnx
 
 from benchmarks import built_blocks, built_images, built_sequences
-from benchmarks.building import CONTRIB, Net, draw_matrix
+from benchmarks.building import CONTRIB, Net, draw, draw_matrix
 from benchmarks.built_images import EPSILON, Block, branches, filters_of, normalization_of
 from benchmarks.built_sequences import LORA_SCALE, RANK, chain_matrix
+from benchmarks.built_variants import gate_names
 
 
 def merged_block(net: Net, x: str, block: Block) -> str:
@@ -68,6 +69,25 @@ def multiplied_out(net: Net, x: str, name: str, width: int, count: int) -> str:
     return net.node("MatMul", x, net.weight(f"{name}.weight", total.astype(np.float32)))
 
 
+def merged_layers(net: Net, x: str) -> list[str]:
+    """One product and one bias for queries, keys and values."""
+    width, names = built_blocks.WIDTH, built_blocks.QKV
+    weights = [draw_matrix(f"{name}.weight", width, width) for name in names]
+    biases = [draw(f"{name}.bias", width) * np.float32(0.1) for name in names]
+    merged = net.node("MatMul", x, net.weight("merged.weight", np.concatenate(weights, axis=1)))
+    shifted = net.node("Add", merged, net.weight("merged.bias", np.concatenate(biases)))
+    return net.nodes_with("Split", (shifted, net.integers(*[width] * len(names))), len(names), axis=-1)
+
+
+def merged_gates(net: Net, x: str, state: str, name: str, width: int) -> list[str]:
+    """One product of both inputs for all gates."""
+    gates = gate_names(name)
+    rows = [[draw_matrix(f"{gate}.{part}.weight", width, width) for gate in gates] for part in ("x", "h")]
+    both = net.node("Concat", x, state, axis=-1)
+    product = net.node("MatMul", both, net.weight(f"{name}.merged", np.block(rows)))
+    return net.nodes_with("Split", (product, net.integers(*[width] * len(gates))), len(gates), axis=-1)
+
+
 def one_hard_swish(net: Net, x: str, turn: int) -> str:
     return net.node("HardSwish", x)
 
@@ -94,4 +114,6 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "lora-block": partial(built_blocks.lora_block, merged_linear),
     "hardswish-block": partial(built_blocks.hard_swish_block, one_hard_swish),
     "repvgg-block": partial(built_blocks.repvgg_block, merged_block),
+    "qkv-block": partial(built_blocks.qkv_block, merged_layers),
+    "nasrnn-cell": partial(built_blocks.nasrnn_cell, merged_gates),
 }

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from superopt.errors import CannotRun
 from superopt.ir.files import Written
 from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model
 from superopt.report import Rewrite
-from superopt.search.contest import Contest
+from superopt.search.contest import FINAL, Contest
 from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
 from superopt.search.recorded_trial import RecordedTrial
 from superopt.search.trial import Heard, Trial
 from superopt.search.variants import Variant, fused, leaner, variants
+from superopt.search.withdrawing import withdrawn
 from superopt.search.workshop import Workshop
 
 LEAVING_OUT = 2
@@ -56,6 +58,25 @@ class Chooser:
                     shutil.rmtree(files.pop(loser.name).path.parent, ignore_errors=True)
             if chosen is before:
                 break
+        return self._withdrawn(workshop, chosen, files)
+
+    def _withdrawn(self, workshop: Workshop, chosen: Variant, files: dict[str, Written]) -> Chosen:
+        """The chosen one, or the one for an option that it loses by, where that is faster."""
+        fixed = self._is_untimed or self.trial.options.options == "fixed"
+        rival = None if fixed else withdrawn(workshop, chosen, self.trial.timed)
+        if rival is None or rival.deployment is None:
+            return chosen, files
+        written = self.stage(rival.graph)
+        held = files[chosen.name].path if chosen.name in files else self.model.path
+        assert held is not None
+        holder, challenger = (held, self.trial.timed), (written.path, rival.deployment)
+        try:
+            is_faster = self.trial.race_deployed(holder, challenger, FINAL * self.budget).verdict == "faster"
+        except CannotRun:
+            is_faster = False
+        if is_faster:
+            return rival, {**files, rival.name: written}
+        shutil.rmtree(written.path.parent, ignore_errors=True)
         return chosen, files
 
     def best(self, candidates: list[Variant], hunted: Hunted, heard: Heard | None = None) -> Chosen:

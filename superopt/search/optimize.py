@@ -31,6 +31,7 @@ from superopt.report import (
 )
 from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rule import Rule
+from superopt.runtime.deployment import Deployment
 from superopt.runtime.recipe import flat_options
 from superopt.search.aim import aim_of
 from superopt.search.choosing import Chooser
@@ -216,7 +217,8 @@ class _Run:
         if not _is_equal(checked):
             return TimingReport.untimed("a model that was not found equal is not timed")
         budget, saving = self.options.budget, hunted.saving(checked.trace)
-        return self.trial.race(load(written.path), RACE * budget, FURTHER * budget, saving, self._worth)
+        candidate, own = load(written.path), checked.deployment
+        return self.trial.race(candidate, RACE * budget, FURTHER * budget, saving, self._worth, own)
 
     def _accepts(self, timing: TimingReport) -> bool:
         if isinstance(self.trial, RecordedTrial):
@@ -237,7 +239,8 @@ class _Run:
         hunting: Hunting,
         portable: Portable | None,
     ) -> Outcome:
-        final = self._rivals(written.path) if accepted and written is not None else None
+        own = checked.deployment if checked is not None else None
+        final = self._rivals(written.path, own) if accepted and written is not None else None
         if final is not None and final.lost:
             accepted, timing = False, timing.model_copy(update={"status": "not faster", "reason": final.text})
         if accepted and written is not None:
@@ -314,19 +317,19 @@ class _Run:
             note += f"; IR version from {before.ir_version} to {after.ir_version}"
         return [note]
 
-    def _rivals(self, written: Path) -> Rivals | None:
+    def _rivals(self, written: Path, known: Deployment | None) -> Rivals | None:
         """The rewritten model and the original, each with the session options that suit it."""
         assert self.model.path is not None
-        ours = self._deploy(written)
+        ours = self._deploy(written, known)
         if ours is None:
             return None
         share = DEPLOY[self.trial.deployment.target] * self.options.budget
         return rivals(self.trial, ours, written, self.model.path, share, lambda: self._deploy(self.model.path))
 
-    def _deploy(self, path: Path | None) -> Deployed | None:
+    def _deploy(self, path: Path | None, known: Deployment | None = None) -> Deployed | None:
         assert path is not None
         try:
-            return self.trial.deploy(path, DEPLOY[self.trial.deployment.target] * self.options.budget)
+            return self.trial.deploy(path, DEPLOY[self.trial.deployment.target] * self.options.budget, known)
         except CannotRun:
             return None
 

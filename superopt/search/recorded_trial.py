@@ -78,6 +78,7 @@ class RecordedTrial(Trial):
         further: float = 0.0,
         saving: float = 0.0,
         heard: Heard | None = None,
+        deployment: Deployment | None = None,
     ) -> TimingReport:
         return self.time_original()
 
@@ -103,7 +104,7 @@ class RecordedTrial(Trial):
     ) -> PairTiming:
         raise CannotRun(self.reason)
 
-    def deploy(self, path: Path, seconds: float) -> Deployed:
+    def deploy(self, path: Path, seconds: float, known: Deployment | None = None) -> Deployed:
         """What was recorded as best for the very same model; else what the recorded times were taken with."""
         if self.options.options == "fixed":
             return Deployed(self.deployment, self.deployment, searched=False)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from superopt.check import Checker, Request, make_feeds
@@ -113,15 +114,18 @@ class Trial:
         further: float = 0.0,
         saving: float = 0.0,
         heard: Heard | None = None,
+        deployment: Deployment | None = None,
     ) -> TimingReport:
-        """The candidate against the original, interleaved, at every point; the figures weigh the points together.
+        """The candidate against the original, interleaved, at every point; the figures weigh the points together. The
+        candidate may be timed with a `deployment` of its own.
 
         It takes `further` seconds where a small gain is still open. A `saving` is what the candidate's regions, timed
         at the first point, say that a run of it takes less.
         """
         try:
             models = {ORIGINAL: self.model, CANDIDATE: candidate}
-            found, frozen = self._compare(models, seconds, further, saving, heard)
+            own = {} if deployment is None else {CANDIDATE: deployment}
+            found, frozen = self._compare(models, seconds, further, saving, heard, own)
         except CannotRun as error:
             return TimingReport.untimed(str(error))
         report = weigh(self.points, found).report(CANDIDATE, self.shapes, frozen)
@@ -146,13 +150,15 @@ class Trial:
         found, frozen = self._compare(models, seconds, heard=heard)
         return weigh(self.points, found), frozen
 
-    def deploy(self, path: Path, seconds: float) -> Deployed:
-        """The session options that a model runs best with; those given where no search is wanted."""
+    def deploy(self, path: Path, seconds: float, known: Deployment | None = None) -> Deployed:
+        """The session options that a model runs best with; those given where no search is wanted. The search starts
+        from those that are `known` to be good for it."""
         if self.options.options == "fixed" or self._hurried():
             return Deployed(self.deployment, self.deployment, searched=False)
         found = search_deployment(
             path, self._feeds[0], self.deployment, seconds, further=self._feeds[1:], seed=self.options.seed,
-            tell=self._tell, measure=self._cached, hurried=self._hurried, turn=self.turn, ladder=self.ladder,
+            tell=self._tell, measure=self._cached, hurried=self._hurried, turn=self.turn,
+            ladder=(*self.ladder, *(() if known is None else (known,))),
         )  # fmt: skip
         if self.costs is not None and not self._hurried() and found.is_settled:
             with self.costs.opened() as cache:
@@ -195,13 +201,16 @@ class Trial:
         further: float = 0.0,
         saving: float = 0.0,
         heard: Heard | None = None,
+        own: Mapping[str, Deployment] = MappingProxyType({}),
     ) -> tuple[list[Comparison], bool]:
-        """One comparison for each point; whether the cost file had them all."""
+        """One comparison for each point; whether the cost file had them all. Some models have deployments of their
+        `own`."""
         if seconds is None:
             seconds = self.options.budget if len(models) > 1 else min(2.0, self.options.budget)
         method = Method(seconds=seconds / len(self.points), further=further / len(self.points))
         methods = [replace(method, saving=0.0 if i else saving) for i in range(len(self.points))]
-        subjects = [Subject(n, _source(m), self.timed, size=total_bytes(m)) for n, m in models.items()]
+        timed = self.timed
+        subjects = [Subject(n, _source(m), own.get(n, timed), size=total_bytes(m)) for n, m in models.items()]
         heard = heard if len(self.points) == 1 else None  # one of several sizes does not speak for all
         found = [self._compare_at(i, models, subjects, methods[i], heard) for i in range(len(self.points))]
         return [comparison for comparison, _ in found], all(frozen for _, frozen in found)

@@ -14,6 +14,7 @@ from superopt.ir.onnx import Model
 from superopt.ir.onnx.stats import total_bytes
 from superopt.normalize import normalize
 from superopt.report import CheckReport, Rewrite
+from superopt.runtime.deployment import Deployment
 from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
 from superopt.search.leaving_out import MOST, brought_in, leaving_out
@@ -26,6 +27,7 @@ ROOM = 2 << 30
 """Bytes of files for variants that only leave something out, at most."""
 TIDIED, ALL, SURE, BEST = "tidied", "all rewrites", "the sure rewrites", "the best rewrites"
 FUSED, STAYING = "everything fused", "everything fused that moves no more"
+WITHDRAWN = "grouped biases apart"
 
 Check = Callable[[Graph], CheckReport]
 
@@ -45,6 +47,8 @@ class Variant:
     """Whether rewrites were left out because they changed the outputs."""
     leaves_out: str = ""
     """The operator that was left out to see whether it pays."""
+    deployment: Deployment | None = None
+    """What it is timed with, where that is something else than all others are."""
 
     @property
     def is_changed(self) -> bool:
@@ -134,12 +138,11 @@ class Repairer:
                 self._forbid_guilty_pass(report.reason)
             graph, made, notes = self.workshop.build(trace)
             trace = tuple(made)
-            variant = Variant(variant.name, graph, self.passes, trace, notes=(*variant.notes, *notes))
+            notes = (*variant.notes, *notes)
+            variant = replace(variant, graph=graph, passes=self.passes, trace=trace, notes=notes)
             report = self.check(graph)
-        return Variant(
-            variant.name, variant.graph, variant.passes, variant.trace, report,
-            (*variant.notes, *self.notes), tuple(sorted(self.forbidden)), bool(self.notes),
-        )  # fmt: skip
+        notes, left_out = (*variant.notes, *self.notes), tuple(sorted(self.forbidden))
+        return replace(variant, check=report, notes=notes, left_out=left_out, is_repaired=bool(self.notes))
 
     def _without_guilt(self, trace: tuple[Traced, ...], reason: str) -> tuple[Traced, ...]:
         """Of the first region after which the model differs, and of those like it, only the steps up to the first that

@@ -37,10 +37,11 @@ from superopt.search.hunt import Hunter
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import Judge
 from superopt.search.learning import Learner
+from superopt.search.regions import extract, stitch
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
 from superopt.search.stages import Tell
-from superopt.search.trace import Traced, replay_one, replay_some
+from superopt.search.trace import Traced, name_of, replay_one, replay_some, traced
 from superopt.search.trimming import trimmed
 
 Combining = Callable[[Model, Sequence[Value]], Mapping[Value, Tensor]]
@@ -131,7 +132,27 @@ class Workshop:
 
     def replayed(self, trace: Sequence[Traced]) -> tuple[list[Traced], Mapping[str, Piece]]:
         """The same, and the graphs as they are then, by the way there."""
-        rewriter = self.rewriter()
+        return self._replayed(trace, self.rewriter())
+
+    def extended(self, trace: Sequence[Traced], rule: str, chosen: Callable[[Node], bool]) -> list[Traced]:
+        """What of the trace still finds its place, and behind it the rule at every node that is chosen."""
+        rewriter, pattern = self.rewriter(), self.book.rules.patterns[rule]
+        found, pieces = self._replayed(trace, rewriter)
+        kind = 1 + max((record.kind for record in found), default=0)
+        for where, piece in pieces.items():
+            for name in [name_of(node, piece) for node in piece.nodes if chosen(node)]:
+                node = piece.names[name].node  # the steps before have made what reads their results anew
+                if node is None:
+                    continue
+                region = extract(piece, [node], where)
+                inner = region.piece
+                for match, made in [m for n in inner.nodes for m in rewriter.matches(pattern, n, inner)][:1]:
+                    taken = rewriter.take(inner, match, made, piece.names)
+                    found.append(traced(region, piece, [taken.step], kind))
+                    piece = stitch(piece, region, taken.after, piece.names).piece
+        return found
+
+    def _replayed(self, trace: Sequence[Traced], rewriter: Rewriter) -> tuple[list[Traced], Mapping[str, Piece]]:
         pieces = {where: piece_of(graph, rewriter.constants) for graph, where in graphs(self.tidied)}
         found: list[Traced] = []
         for record in trace:

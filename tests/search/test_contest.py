@@ -16,6 +16,7 @@ from superopt.cost.result import Comparison, PairTiming, SubjectTiming
 from superopt.errors import CannotRun
 from superopt.ir.onnx import parse
 from superopt.normalize import normalize
+from superopt.options import Options
 from superopt.rewrite.emit import Vocabulary
 from superopt.runtime.deployment import Deployment
 from superopt.search.contest import Contest
@@ -73,6 +74,8 @@ class Told:
     doubt: float = 0.002
     later: Mapping[str, float] = field(default_factory=dict)
     """Speeds from the second look on, where they are others."""
+    timed: Deployment = field(default_factory=lambda: Deployment("cpu"))
+    options: Options = field(default_factory=Options)
 
     def compare_all(self, models, seconds, heard=None):
         if self.fails:
