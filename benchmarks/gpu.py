@@ -5,9 +5,9 @@
 
 Networks of torchvision and transformers with random weights, networks of built.py, and the real models of models.toml
 that are there, each in float32 and float16, one and sixteen at a time. Methods: onnxruntime's default session; the best
-session options on the original graph, found as superopt finds them; superopt with the options it finds; the other
-optimizers, under the default or those best options, whichever is faster; torch as it is, torch.compile in its modes
-reduce-overhead and max-autotune. Most valuable first (gpu_plan.py), until the time is over.
+session options on the original graph, found as superopt finds them; superopt with the options it finds; what was merged
+by hand and the other optimizers, under the default or those best options, whichever is faster; torch as it is,
+torch.compile in its modes reduce-overhead and max-autotune. Most valuable first (gpu_plan.py), until the time is over.
 
 Every step is a process of its own with a limit. A step that fails is written down with its reason and not tried again.
 Answers are compared with the original's on onnxruntime's CPU provider (tolerances in gpu_jobs.py); TF32 is on for

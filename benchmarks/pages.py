@@ -16,7 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import gpu_table, standings
-from benchmarks.gpu_cells import BEST, DEFAULT, EAGER, METHODS, OURS, PEERS, Book, Cell, Key, Place, read
+from benchmarks.gpu_cells import BEST, DEFAULT, EAGER, METHODS, OURS, PEERS, Book, Cell, Key, Place, Run, read
 from benchmarks.gpu_table import best_peer, compiled, counts
 from benchmarks.plots import bars
 from benchmarks.records import BY_HAND, ORIGINAL, Result
@@ -49,6 +49,8 @@ METHOD = """\
   superopt's own search finds for it. **superopt**: its result, with the options it found.
 - **onnxsim, onnxslim, onnxscript, ort.transformers**: their results with their defaults, in the default session or with
   the original's best options, whichever is faster. `same`: the graph came back as it was.
+- **by hand**: the same function as a careful person would write it (handmade.py), under the default or the original's
+  best options, in a race of its own: its ratio comes from two medians.
 - **torch**: the same network and weights, tensors on the device, each run waited for; **compile** and **max-autotune**
   are torch.compile's modes reduce-overhead and max-autotune, which use CUDA graphs too.
 - onnxruntime's contenders are timed in turns in one process, on inputs and outputs that stay on the device; torch in a
@@ -99,9 +101,14 @@ def _device(book: Book) -> str:
 
 
 def _runs(book: Book) -> Iterator[str]:
+    """Those with the same versions of everything together."""
+    machines: dict[str, list[Run]] = {}
     for run in book.runs:
         versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-        yield f"- {run.date}, driver {run.driver or '-'}, {versions}; superopt at {run.code}: `{run.command}`"
+        machines.setdefault(f"driver {run.driver or '-'}, {versions}", []).append(run)
+    for machine, runs in machines.items():
+        yield f"- {machine}:"
+        yield from (f"  - {run.date}, superopt at {run.code}: `{run.command}`" for run in runs)
     yield from (f"- {note}" for note in dict.fromkeys(note for run in book.runs for note in run.notes))
 
 

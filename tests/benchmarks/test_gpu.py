@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import gpu, gpu_jobs, gpu_plan, gpu_table
 from benchmarks.commandline import TIMED_OUT, Done
-from benchmarks.gpu_cells import BEST, COMPILED, CORE, DEFAULT, EAGER, OURS, TUNED, Cell, Ledger, Made, Run, read
+from benchmarks.gpu_cells import BEST, COMPILED, CORE, DEFAULT, EAGER, HAND, OURS, TUNED, Cell, Ledger, Made, Run, read
 from benchmarks.gpu_jobs import OutOfTime, Race, StepFailed, Workplace, beyond
 from benchmarks.gpu_plan import FIRST, FURTHER, Job, Pace
 from benchmarks.gpu_ratios import composed, over_ours
@@ -159,6 +159,28 @@ def test_a_hang_is_one_too_unless_the_whole_run_was_over(tmp_path: Path, monkeyp
 def test_what_has_no_torch_form_says_so(tmp_path: Path) -> None:
     work = place(tmp_path)
     assert work.cells(made(work, "magika"))[0].status == "does not apply"
+
+
+def test_what_was_merged_by_hand_is_timed_with_the_better_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = place(tmp_path)
+    job = Job(made(work, "lora-block").model, "fp16", 1, (HAND,))
+    assert work.cells(job)[0].status == "does not apply", "there is no such file"
+    hand = gpu_jobs.files_of(work.work, job.place).hand
+    hand.touch()
+    work.best[job.place] = {"cuda.enable_cuda_graph": "1"}
+    entrants: list[Any] = []
+
+    def step(self: Workplace, name: str, *_: Any, **task: Any) -> Any:
+        entrants.extend(task["entrants"])
+        return raced(DEFAULT, {DEFAULT: 3.0, HAND: 2.0, f"{HAND} with options": 1.0})
+
+    monkeypatch.setattr(Workplace, "step", step)
+    [found] = work.cells(job)
+    assert (found.method, found.status, found.median) == (HAND, "ok", 1.0)
+    assert found.over_default is None, "it is compared by its time"
+    assert [model for _, model, _ in entrants[1:]] == [str(hand), str(hand)]
 
 
 def comparison(medians: dict[str, float], ratios: dict[str, float]) -> Comparison:
