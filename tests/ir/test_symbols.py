@@ -60,11 +60,24 @@ def test_every_dim_of_an_input_has_its_own_symbol() -> None:
         dim.dim_param = dim.dim_param.strip('"')
     found = parse(proto.SerializeToString())
     shapes = [p.type.shape for p in found.graph.inputs if isinstance(p.type, TensorType)]
-    assert shapes == [("n", "n#3", 3), ("n#4", "k"), (None, "n#2")]
+    assert shapes == [("n", "n#3", 3), ("n#4", "k"), ("z.0#1", "n#2")]
     assert [str(t) for t in declared_inputs(found).values()] == [
         "float32[n, n, 3]", "float32[n, k]", 'float32[?, "n#2"]'
     ]  # fmt: skip
     assert encode(found, found.graph) == proto
+
+
+@pytest.mark.unit
+def test_dims_without_a_name_are_sizes_too() -> None:
+    proto = model("g (float[a, b, 3] x, float[c] y) => (float[a, b, 3] z) { z = Relu(x) }")
+    first, second = proto.graph.input[0].type.tensor_type.shape.dim[:2]
+    first.dim_value = -1
+    second.ClearField("dim_param")
+    proto.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "x.0"
+    graph = parse(proto.SerializeToString()).graph
+    names = [shape(Value(parameter)) for parameter in graph.inputs]
+    assert names == [("x.0#1", "x.1#1", 3), ("x.0",)]
+    assert shape(graph.outputs[0]) == names[0]
 
 
 @pytest.mark.unit
@@ -140,6 +153,24 @@ def test_attention_of_unknown_sizes_is_not_empty() -> None:
         opset=23,
     )
     assert not [v for v in graph.outputs if isinstance(v.type, TensorType) and 0 in (v.type.shape or ())]
+
+
+GROUPS = "t = GroupNormalization <num_groups = 3> (x, s, b) y = Relu (t)"
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("given", "steps", "opset"),
+    [
+        (", float[6] s, float[6] b", GROUPS, 21),
+        (", float[3] s, float[3] b", GROUPS, 18),
+        ("", "t = MeanVarianceNormalization (x) y = Relu (t)", 18),
+    ],
+)
+def test_what_onnx_says_nothing_of_keeps_the_shape_of_its_input(given: str, steps: str, opset: int) -> None:
+    graph = lifted(f"g (float[n, 6, h, 4] x{given}) => (float[n, 6, h, 4] y) {{ {steps} }}", opset=opset)
+    assert [shape(node.outputs[0]) for node in graph.nodes] == [shape(Value(graph.inputs[0]))] * 2
+    assert shape(graph.outputs[0])[1::2] == (6, 4)
 
 
 @pytest.mark.unit

@@ -30,6 +30,9 @@ from superopt.ir.types import (
 
 SMALL = 1024
 """Constants up to this many bytes keep their values: shapes and axes are computed from them."""
+_NOT_INFERRED = frozenset(("GroupNormalization", "MeanVarianceNormalization"))
+"""Standard operators of which inference says nothing, although the result is of the first input's type. Everything
+behind them would be unknown, too."""
 
 
 def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) -> GraphProto | None:
@@ -90,6 +93,9 @@ def _strip(graph: GraphProto, out: GraphProto, overridable: bool) -> None:
         slim.dims.extend(sparse.dims)
         _strip_tensor(sparse.values, slim.values)
     for node in graph.node:
+        if node.op_type in _NOT_INFERRED and node.domain in ("", "ai.onnx"):
+            out.node.add(op_type="Identity", input=node.input[:1], output=node.output[:1])
+            continue
         slim_node = out.node.add(op_type=node.op_type, domain=node.domain, overload=node.overload)
         slim_node.input.extend(node.input)
         slim_node.output.extend(node.output)

@@ -17,7 +17,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorSha
 
 
 def with_own_symbols(inputs: Iterable[ValueInfoProto]) -> list[ValueInfoProto]:
-    """A model's inputs with a symbol for each named dim; what is not named stays unknown.
+    """A model's inputs with a symbol for each dim that is no number, named or not; some exporters write -1 there.
 
     Only tensors are held to their shapes: the shapes inside sequences and optionals are left out.
     """
@@ -31,11 +31,15 @@ def with_own_symbols(inputs: Iterable[ValueInfoProto]) -> list[ValueInfoProto]:
     taken = {d.dim_param for v in values for d in _dims(v.type)}
     met: dict[str, int] = {}
     for value in values:
-        for dim in _dims(value.type):
+        for axis, dim in enumerate(_dims(value.type)):
+            if dim.HasField("dim_value") and dim.dim_value >= 0:
+                continue
             name = dim.dim_param
-            if name:
-                met[name] = count = met.get(name, 0) + 1
-                dim.dim_param = name if count == 1 else _fresh(name, count, taken)
+            met[name] = count = met.get(name, 0) + 1
+            if not name:
+                dim.dim_param = _fresh(f"{value.name}.{axis}", 1, taken)
+            elif count > 1:
+                dim.dim_param = _fresh(name, count, taken)
     return values
 
 
