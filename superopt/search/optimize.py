@@ -41,7 +41,7 @@ from superopt.search.foretold import foretell, notes_of
 from superopt.search.hunted import Hunted
 from superopt.search.hunting import Ground, Hunting, search_report
 from superopt.search.recorded_trial import RecordedTrial
-from superopt.search.rivals import Rivals, rivals
+from superopt.search.rivals import Rivals, refusal, rivals
 from superopt.search.rulebook import Rulebook, open_rulebook
 from superopt.search.sizes import NOT_SLOWER, slower_point
 from superopt.search.stages import Tell
@@ -241,8 +241,9 @@ class _Run:
     ) -> Outcome:
         own = checked.deployment if checked is not None else None
         final = self._rivals(written.path, own) if accepted and written is not None else None
-        if final is not None and final.lost:
-            accepted, timing = False, timing.model_copy(update={"status": "not faster", "reason": final.text})
+        reason = refusal(final, own)
+        if accepted and reason:
+            accepted, timing = False, timing.model_copy(update={"status": "not faster", "reason": reason})
         if accepted and written is not None:
             deployed = final.ours if final is not None else None
             if deployed is not None:

@@ -12,12 +12,15 @@ from pathlib import Path
 
 from superopt.cost.result import PairTiming
 from superopt.errors import CannotRun
+from superopt.runtime.deployment import Deployment
 from superopt.search.deployments import Deployed
 from superopt.search.trial import Trial
 
 LEAST = 0.99
 """As fast as the original, with 95 % confidence, a result must be that is not known to be faster."""
 WITH_OPTIONS = "with session options for both"
+LOST = f"{WITH_OPTIONS} the original is faster"
+UNCONFIRMED = "the session options that it was timed with were not confirmed for it"
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,15 @@ class Rivals:
             return ""
         low, high = self.pair.interval.low, self.pair.interval.high
         return f"{WITH_OPTIONS} the rewritten model is {self.pair.speedup:.2f}× as fast ({low:.2f} to {high:.2f})"
+
+
+def refusal(found: Rivals | None, own: Deployment | None) -> str:
+    """Why a result does not stand once both have their options, if so: it lost; or the options of its `own` that it was
+    timed with were not confirmed, and nothing is known of it without them."""
+    confirmed = () if found is None else found.ours.best.provider_options
+    if own is not None and not set(own.provider_options) <= set(confirmed):
+        return UNCONFIRMED
+    return (found.text or LOST) if found is not None and found.lost else ""
 
 
 def rivals(

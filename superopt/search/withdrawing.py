@@ -17,6 +17,7 @@ from superopt.search.workshop import Workshop
 
 APART = "conv-bias-apart"
 _BROUGHT_IN = "Sum"
+TIMED = f"the rewritten model was timed with {FUSED_BIAS[0]} besides, which the original does not gain by"
 _OPTION = Choice("convolution layout", provider_options=(FUSED_BIAS,))
 
 
@@ -31,9 +32,8 @@ def withdrawn(workshop: Workshop, base: Variant, timed: Deployment) -> Variant |
     graph, made, notes = workshop.build(trace)
     if not any(step.rule == APART for record in made for step in record.steps):
         return None
-    return Variant(
-        WITHDRAWN, graph, base.passes, tuple(made), notes=tuple(notes), deployment=_OPTION.applied(timed)
-    )  # fmt: skip
+    own = _OPTION.applied(timed)
+    return Variant(WITHDRAWN, graph, base.passes, tuple(made), notes=(*notes, TIMED), deployment=own)
 
 
 def _is_mixed(graph: Graph) -> bool:

@@ -141,7 +141,8 @@ class Workshop:
         kind = 1 + max((record.kind for record in found), default=0)
         for where, piece in pieces.items():
             for name in [name_of(node, piece) for node in piece.nodes if chosen(node)]:
-                node = piece.names[name].node  # the steps before have made what reads their results anew
+                value = piece.names.get(name)  # the steps before have made what reads their results anew
+                node = None if value is None else value.node
                 if node is None:
                     continue
                 region = extract(piece, [node], where)

@@ -13,7 +13,7 @@ from superopt.errors import CannotRun
 from superopt.report import Interval
 from superopt.runtime.deployment import Deployment
 from superopt.search.deployments import Deployed
-from superopt.search.rivals import WITH_OPTIONS, rivals
+from superopt.search.rivals import UNCONFIRMED, WITH_OPTIONS, refusal, rivals
 
 pytestmark = pytest.mark.unit
 
@@ -81,3 +81,14 @@ def test_on_a_cpu_the_original_gets_the_options_of_the_result():
 def test_what_cannot_be_timed_changes_nothing():
     found = against(FakeTrial("failed", 1.0), Deployed(GRAPH, BASE), Deployed(GRAPH, BASE))
     assert (found.lost, found.text) == (False, "")
+
+
+def test_a_result_without_the_options_that_it_was_timed_with_does_not_stand():
+    fused = Deployment("cuda", 4, provider_options=(*GRAPH.provider_options, ("fuse_conv_bias", "1")))
+    confirmed = against(FakeTrial("faster", 1.4), Deployed(fused, BASE), Deployed(GRAPH, BASE))
+    without = against(FakeTrial("faster", 1.4), Deployed(GRAPH, BASE), Deployed(GRAPH, BASE))
+    assert refusal(confirmed, fused) == ""
+    assert refusal(without, fused) == refusal(None, fused) == UNCONFIRMED
+    assert refusal(without, None) == refusal(None, None) == ""
+    lost = against(FakeTrial("slower", 0.8), Deployed(fused, BASE), Deployed(GRAPH, BASE))
+    assert refusal(lost, fused) == refusal(lost, None) == lost.text
