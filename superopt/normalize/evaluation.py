@@ -1,5 +1,8 @@
 """Values of constant nodes, computed by onnxruntime: one session for all of them, halved only where it fails. What it
-has no kernel for in bfloat16 it computes in float32, if it only moves elements: that is exact."""
+has no kernel for in bfloat16 it computes in float32, if it only moves elements: that is exact.
+
+A float of 16 bits is rounded where it is made, and a node that reads it waits for the next session: within one session
+onnxruntime computes in float32 what the processor cannot do in 16 bits, and leaves the roundings in between out."""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from superopt.runtime.evaluate import evaluate
 
 MOVERS = frozenset(["Expand", "Tile", "Where"])
 """Operators that only move elements, and that the CPU provider has no kernel for in bfloat16."""
+SMALL = frozenset([DType.FLOAT16, DType.BFLOAT16])
 PATIENCE = 100
 """Sessions that may fail before the rest is left alone."""
 
@@ -44,6 +48,9 @@ def compute(
         batch = _computable(batches.popleft(), tensors)
         if not batch:
             continue
+        batch, waiting = _apart(batch)
+        if waiting:
+            batches.appendleft(waiting)
         later = {v for rest in batches for job in rest for v in job.node.inputs if v is not None}
         outputs = {v: t for job in batch for v, t in job.types.items() if v in wanted or v in later}
         small = runnable(model, [(job.node, job.present) for job in batch], tensors, outputs)
@@ -90,6 +97,18 @@ def _computable(batch: list[Job], tensors: Mapping[Value, Tensor]) -> list[Job]:
             made.update(job.types)
             kept.append(job)
     return kept
+
+
+def _apart(batch: list[Job]) -> tuple[list[Job], list[Job]]:
+    """What can be computed now, and what reads a float of 16 bits that is not rounded yet."""
+    unrounded: set[Value] = set()
+    now: list[Job] = []
+    waiting: list[Job] = []
+    for job in batch:
+        waits = any(v in unrounded for v in job.node.inputs)
+        (waiting if waits else now).append(job)
+        unrounded.update(v for v, t in job.types.items() if waits or t.dtype in SMALL)
+    return now, waiting
 
 
 def _checked(array: Array, expected: TensorType) -> Tensor:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from superopt.ir.graph import Attribute, Constant, Graph, Label, Node, Value, make_node, make_parameter, replace_inputs
 from superopt.ir.tensor import Tensor
-from superopt.normalize import arithmetic, batchnorm, casting, layout, selection, sharing
+from superopt.normalize import arithmetic, batchnorm, casting, counting, layout, selection, sharing
 from superopt.normalize.builder import Builder, presence, substitute, with_instance
 from superopt.normalize.captures import prune
 from superopt.normalize.choices import Choice, Choices, choose
@@ -21,7 +21,7 @@ from superopt.normalize.retyping import better, retyped, typed, types_of_branche
 from superopt.normalize.rule import Replacement, Rule
 from superopt.normalize.scope import Context, Scope, count_uses
 
-RULES = (*selection.RULES, *arithmetic.RULES, *casting.RULES, *layout.RULES, *batchnorm.RULES)
+RULES = (*selection.RULES, *arithmetic.RULES, *casting.RULES, *layout.RULES, *counting.RULES, *batchnorm.RULES)
 _BY_OPERATOR: dict[str, tuple[Rule, ...]] = {
     op: tuple(rule for rule in RULES if op in rule.ops) for op in {op for rule in RULES for op in rule.ops}
 }
@@ -196,8 +196,9 @@ class Rewriter:
                 if isinstance(result, Replacement):
                     if not self.context.budget.allows(result.growth):
                         continue
-                    journal.record(rule.name, place, self._become(node, result.node), result.proof)
+                    before = node
                     node, label = self._take(result, label)
+                    journal.record(rule.name, place, self._become(before, node), result.proof)
                     changed = True
                     break
                 if self._may_stand_for(result, old):
@@ -218,6 +219,11 @@ class Rewriter:
             Value(constant): self._add_constant(constant, self.context.fresh(base + kind))
             for constant, kind in result.constants
         }
+        for inner, kind in result.inner:
+            name = self.context.fresh(base + kind)
+            new = replace_inputs(inner, (v and made.get(v, v) for v in inner.inputs), inner.captured)
+            self.scope.uses.update(new.operands)
+            made[Value(inner)] = Value(self.builder.emit(new, Label(name, (name,))))
         node = replace_inputs(result.node, (v and made.get(v, v) for v in result.node.inputs), result.node.captured)
         node = typed(node, presence(node, label), self.scope)
         self.scope.uses.update(node.operands)

@@ -23,6 +23,8 @@ class Replacement:
     like: Node | None = None
     constants: tuple[tuple[Constant, str], ...] = ()
     """With an ending for the name of each."""
+    inner: tuple[tuple[Node, str], ...] = ()
+    """Nodes that it reads and that are not there yet, in order, each with an ending for its name."""
     growth: int = 0
     proof: str = BY_DEFINITION
 
