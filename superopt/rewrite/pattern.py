@@ -39,6 +39,10 @@ class Scalar:
 Reference: TypeAlias = Result | Input | Scalar | None
 
 
+Sort: TypeAlias = "tuple[frozenset[tuple[str, str]], bool]"
+"""Operators on the left, and whether there are several results."""
+
+
 @dataclass(frozen=True)
 class PatternNode:
     call: Call
@@ -99,6 +103,11 @@ class Pattern:
     def grows(self) -> bool:
         """Whether the right side has more operators: if it costs the same all the same, then by work on weights."""
         return len(calls_of(self.rule.right)) > len(calls_of(self.rule.left))
+
+    @cached_property
+    def sort(self) -> Sort:
+        """What rules have in common that take the same things together: two products of one input, or three."""
+        return frozenset((c.domain, c.op) for c in calls_of(self.rule.left)), len(self.roots) > 1
 
     @cached_property
     def given(self) -> dict[str, Given]:

@@ -1,7 +1,7 @@
 """Backtracking search in one region: a queue ordered by predicted cost, over graphs that proved rules lead to.
 
-A candidate up to α times the best cost stays alive, because the way to a faster graph may lead uphill. What keeps the
-queue short:
+A candidate up to α times the best cost stays alive, because the way to a faster graph may lead uphill: by an operator or
+two, which is more of a small region than of a large one. What keeps the queue short:
 
 - graphs that differ only in how their weights are computed are one graph: weights are computed before the model runs;
 - rewrites that pay and do not touch each other are made together, as one move: trying all subsets of them is pointless;
@@ -9,6 +9,10 @@ queue short:
 - of the many ways in which a rule takes some of a number of siblings only the first are tried;
 - sums and products in another order, which cost the same, are tried only where a weight is among their operands, and
   the same work with weights that are computed otherwise is not.
+
+What pays most may exclude many that pay less and more together: products of one input become one, and the side paths of
+each are no longer there to be added to its weights. So the sorts of rules that excluded most are left out once, each in
+a search of its own.
 """
 
 from __future__ import annotations
@@ -16,17 +20,20 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from superopt.ir.graph import Node, Value
 from superopt.rewrite.likeness import Likeness
 from superopt.rewrite.match import Match
+from superopt.rewrite.pattern import Sort
 from superopt.rewrite.piece import Piece, new_nodes
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
 from superopt.search.candidate import Candidate
 from superopt.search.condense import condensed
 from superopt.search.themes import Theme
 
+USUAL = 20
+"""Operators of a region for which α is meant; where there are fewer, it leaves as much room in all."""
 CLIMB = 3
 """Steps in a row that may fail to pay."""
 DESCENT = 3.0
@@ -36,6 +43,10 @@ TOGETHER = 64
 ALIKE = 0.2
 """Part of the largest gain from which on a rewrite is made together with the one that gains most."""
 
+DETOURS = 2
+"""Sorts of rules that are left out, at most, one at a time."""
+WORTH_A_DETOUR = 0.02
+"""Part of the best cost that rules of a sort must have excluded gains of."""
 MANY_ROOTS = 3
 SIBLINGS = 4
 """Matches at one node, at most, of a rule with so many roots: eight gates of a cell are four in seventy ways, which
@@ -66,13 +77,47 @@ def explore(
     start: Piece, rules: Rules, rewriter: Rewriter, price: Price, limits: Limits, taken: Container[str] = frozenset()
 ) -> Explored:
     """The cheapest graphs that the rules lead to, by prediction."""
-    return _Search(rules, rewriter, price, limits, taken).run(start)
+    fused = condensed(start, rules, rewriter, price, limits.out_of_time, taken)
+    limits = replace(limits, alpha=1 + (limits.alpha - 1) * max(1.0, USUAL / max(1, len(start.members))))
+    search = _Search(rules, rewriter, price, limits, taken)
+    first, exhausted = search.run(start)
+    searches = [search]
+    for sort in search.obstacles():
+        searches.append(_Search(rules, rewriter, price, limits, taken, without=sort))
+        searches[-1].run(start)
+    kept = [candidate for each in searches for candidate in each.kept]
+    seen = 1 + sum(each.count for each in searches)
+    return Explored((first, *_cheapest(kept, limits.keep)), seen, exhausted, fused)
+
+
+def _cheapest(candidates: list[Candidate], count: int) -> list[Candidate]:
+    """One for each theme before a second: of variations on one theme the clock tells little, and one operator that is
+    priced wrong would spoil all of them."""
+    ordered = sorted(candidates, key=lambda c: (c.cost, len(c.steps)))
+    themes: dict[Theme, Candidate] = {}
+    for candidate in ordered:
+        themes.setdefault(candidate.theme, candidate)
+    firsts = set(map(id, themes.values()))
+    others = (candidate for candidate in ordered if id(candidate) not in firsts)
+    kept = [*themes.values(), *others][:count]
+    return sorted(kept, key=lambda c: (c.cost, len(c.steps)))
 
 
 class _Search:
-    def __init__(self, rules: Rules, rewriter: Rewriter, price: Price, limits: Limits, taken: Container[str]) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        rewriter: Rewriter,
+        price: Price,
+        limits: Limits,
+        taken: Container[str],
+        without: Sort | None = None,
+    ) -> None:
         self.rules, self.rewriter, self.price, self.limits, self.taken = rules, rewriter, price, limits, taken
+        self.without = without
         self.likeness = Likeness(rewriter.constants, rewriter.reader)
+        self.excluded: Counter[Sort] = Counter()
+        """Gains that were there together with that of a rule of this sort, which was taken."""
         self.visited: set[tuple[int, ...]] = set()
         self.queue: list[tuple[float, int, Candidate]] = []
         self.descents: list[tuple[float, int, Candidate]] = []
@@ -82,31 +127,21 @@ class _Search:
         self.turn = False
         self.best = float("inf")
 
-    def run(self, start: Piece) -> Explored:
+    def run(self, start: Piece) -> tuple[Candidate, bool]:
+        """The start, and whether nothing is left to be looked at."""
         first = Candidate(start, self.price(start), ())
         self.best = first.cost
         self.visited.add(self.likeness.of(start.results))
         heapq.heappush(self.queue, (first.cost, 0, first))
-        fused = condensed(start, self.rules, self.rewriter, self.price, self.limits.out_of_time, self.taken)
-        exhausted = True
         while (current := self._next()) is not None:
             if not self._expand(current):
-                exhausted = False
-                break
-        self._trim()
-        return Explored((first, *self.kept), self.count + 1, exhausted, fused)
+                return first, False
+        return first, True
 
-    def _trim(self) -> None:
-        """The cheapest are kept, one for each theme before a second: of variations on one theme the clock tells
-        little, and one operator that is priced wrong would spoil all of them."""
-        self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
-        themes: dict[Theme, Candidate] = {}
-        for candidate in self.kept:
-            themes.setdefault(candidate.theme, candidate)
-        firsts = set(map(id, themes.values()))
-        others = (candidate for candidate in self.kept if id(candidate) not in firsts)
-        self.kept = [*themes.values(), *others][: self.limits.keep]
-        self.kept.sort(key=lambda c: (c.cost, len(c.steps)))
+    def obstacles(self) -> list[Sort]:
+        """Sorts of rules that were taken in the place of much else, the worst first."""
+        least = WORTH_A_DETOUR * self.best
+        return [sort for sort, gains in self.excluded.most_common(DETOURS) if gains > least]
 
     def _next(self) -> Candidate | None:
         """From both queues in turn, as long as they hold something near enough to the best."""
@@ -150,6 +185,7 @@ class _Search:
                     chosen.append(step)
                     touched.update(step.match.nodes)
                 elif child.cost < current.cost:
+                    self._exclude(child, chosen, current.cost - child.cost)
                     self.pushed += 1
                     heapq.heappush(self.descents, (child.cost, self.pushed, child))
                 elif child.climb <= CLIMB:
@@ -161,6 +197,14 @@ class _Search:
             self._push(children[0])
         elif chosen:
             self._push_together(current, chosen)
+
+    def _exclude(self, child: Candidate, chosen: Sequence[Taken], gain: float) -> None:
+        match = child.steps[-1].match
+        nodes = set(match.nodes)
+        for sort in {s.match.pattern.sort for s in chosen if not nodes.isdisjoint(s.match.nodes)} - {
+            match.pattern.sort
+        }:
+            self.excluded[sort] += gain
 
     def _push_together(self, current: Candidate, steps: Sequence[Taken]) -> None:
         piece, cost, taken_steps = current.piece, current.cost, list(current.steps)
@@ -212,7 +256,7 @@ class _Search:
         self.kept.append(candidate)
         self.best = min(self.best, candidate.cost)
         if len(self.kept) > 50 * self.limits.keep:
-            self._trim()
+            self.kept = _cheapest(self.kept, self.limits.keep)
 
     def _push(self, candidate: Candidate) -> None:
         if candidate.cost <= self.limits.alpha * self.best:
@@ -224,6 +268,8 @@ class _Search:
             many: Counter[str] = Counter()
             for match, made in self.rewriter.moves(self.rules, node, current.piece):
                 if current.fresh and current.fresh.isdisjoint(match.nodes):
+                    continue
+                if match.pattern.sort == self.without:
                     continue
                 if len(match.pattern.roots) >= MANY_ROOTS:
                     many[match.pattern.rule.name] += 1

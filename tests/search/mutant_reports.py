@@ -23,6 +23,7 @@ from superopt.rewrite.ruleset import digest, load_rules, proved, rule_files
 from superopt.rewrite.text import format_rule, parse_rules
 from superopt.rewrite.whole import piece_of
 from superopt.search.trace import heard, own_rules_used
+from superopt.verify.prove import SOLVER
 from tests.search.heads import CHANNELS, LEVELS, REGISTRY, WINDOW, model, small_book
 from tests.search.rewritten import Rewritten, rewrite
 
@@ -119,7 +120,7 @@ def renamed(rule: Rule) -> OwnRule:
     """As a forger would tell of a rule: with a digest and a name that fit."""
     own = digest(rule, REGISTRY)
     told = replace(rule, name=f"partial-tiles-{own}", origin="partial tiles", doc=DOC)
-    told = proved(told, REGISTRY, "unbounded", "z3=4.15")
+    told = proved(told, REGISTRY, "unbounded", SOLVER)
     return OwnRule(name=told.name, digest=own, text=format_rule(told))
 
 

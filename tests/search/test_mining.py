@@ -17,6 +17,7 @@ from superopt.report import OwnRule, Report
 from superopt.rewrite.ruleset import digest, load_rules, proved, state
 from superopt.rewrite.text import format_rule, parse_rules
 from superopt.search.trace import heard, own_rules_used
+from superopt.verify.prove import SOLVER
 from tests.mine.blocks import REGISTRY, model_bytes
 from tests.search.heads import small_book
 from tests.search.rewritten import Rewritten, audited, problem, rewrite
@@ -95,7 +96,7 @@ def test_an_altered_rule_is_not_believed(result: Rewritten, before: str, after: 
 def test_a_wrong_rule_with_a_proof_of_its_own_is_not_proved_again(result: Rewritten) -> None:
     (rule,) = result.told().mined
     (wrong,) = parse_rules(rule.text.replace("0.5", "0.25"))
-    wrong = proved(wrong, REGISTRY, "unbounded", "z3=4.15")
+    wrong = proved(wrong, REGISTRY, "unbounded", SOLVER)
     forged = OwnRule(name=wrong.name, digest=digest(wrong, REGISTRY), text=format_rule(wrong))
     result.tell(result.told().model_copy(update={"mined": [forged]}))
     assert "could not be proved again: refuted" in problem(result)
