@@ -1,7 +1,7 @@
 """Backtracking search in one region: a queue ordered by predicted cost, over graphs that proved rules lead to.
 
-A candidate up to α times the best cost stays alive, because the way to a faster graph may lead uphill: by an operator or
-two, which is more of a small region than of a large one. What keeps the queue short:
+A candidate up to α times the best cost stays alive, because the way to a faster graph may lead uphill: by an operator
+or two, which is more of a small region than of a large one. What keeps the queue short:
 
 - graphs that differ only in how their weights are computed are one graph: weights are computed before the model runs;
 - rewrites that pay and do not touch each other are made together, as one move: trying all subsets of them is pointless;
@@ -18,7 +18,7 @@ a search of its own.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -116,7 +116,7 @@ class _Search:
         self.rules, self.rewriter, self.price, self.limits, self.taken = rules, rewriter, price, limits, taken
         self.without = without
         self.likeness = Likeness(rewriter.constants, rewriter.reader)
-        self.excluded: Counter[Sort] = Counter()
+        self.excluded: dict[Sort, float] = defaultdict(float)
         """Gains that were there together with that of a rule of this sort, which was taken."""
         self.visited: set[tuple[int, ...]] = set()
         self.queue: list[tuple[float, int, Candidate]] = []
@@ -141,7 +141,8 @@ class _Search:
     def obstacles(self) -> list[Sort]:
         """Sorts of rules that were taken in the place of much else, the worst first."""
         least = WORTH_A_DETOUR * self.best
-        return [sort for sort, gains in self.excluded.most_common(DETOURS) if gains > least]
+        worst = sorted(self.excluded, key=lambda sort: (-self.excluded[sort], sorted(sort[0]), sort[1]))[:DETOURS]
+        return [sort for sort in worst if self.excluded[sort] > least]
 
     def _next(self) -> Candidate | None:
         """From both queues in turn, as long as they hold something near enough to the best."""
@@ -201,9 +202,8 @@ class _Search:
     def _exclude(self, child: Candidate, chosen: Sequence[Taken], gain: float) -> None:
         match = child.steps[-1].match
         nodes = set(match.nodes)
-        for sort in {s.match.pattern.sort for s in chosen if not nodes.isdisjoint(s.match.nodes)} - {
-            match.pattern.sort
-        }:
+        rivals = {rival.match.pattern.sort for rival in chosen if not nodes.isdisjoint(rival.match.nodes)}
+        for sort in rivals - {match.pattern.sort}:
             self.excluded[sort] += gain
 
     def _push_together(self, current: Candidate, steps: Sequence[Taken]) -> None:
