@@ -1,7 +1,7 @@
 """Whether any of many is true, asked by counting them: counted in floats, which every device adds up fast.
 
 A sum of zeros and ones is above 0 where one of them is 1, in floats as well: what is added never makes it smaller.
-Exporters write `any` as integers of 64 bits, which onnxruntime's CUDA provider adds up a hundred times slower.
+Exporters write `any` as integers of 64 bits, which onnxruntime's CUDA provider adds up far slower.
 """
 
 from __future__ import annotations
