@@ -82,8 +82,9 @@ def explore(
     search = _Search(rules, rewriter, price, limits, taken)
     first, exhausted = search.run(start)
     searches = [search]
+    shorter = replace(limits, candidates=limits.candidates // 2)
     for sort in search.obstacles():
-        searches.append(_Search(rules, rewriter, price, limits, taken, without=sort))
+        searches.append(_Search(rules, rewriter, price, shorter, taken, without=sort))
         searches[-1].run(start)
     kept = [candidate for each in searches for candidate in each.kept]
     seen = 1 + sum(each.count for each in searches)
