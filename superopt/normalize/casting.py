@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from superopt.ir.graph import Attribute, Node, Value, make_node
+from superopt.ir.graph import Attribute, Node, make_node
 from superopt.ir.onnx.tensors import CODES, DTYPES
 from superopt.ir.types import DType
-from superopt.normalize.rule import Replacement, Result, Rule
+from superopt.normalize.rule import Replacement, Result, Rule, dtype_of
 from superopt.normalize.scope import Scope
 
 # (bits of an exactly represented integer, smallest and largest exponent), by type: a float holds another type's values
@@ -43,12 +43,8 @@ def target(cast: Node) -> DType | None:
     return DTYPES.get(cast.attribute("to"))
 
 
-def _dtype(value: Value | None) -> DType | None:
-    return None if value is None or value.tensor_type is None else value.tensor_type.dtype
-
-
 def _cast_same(node: Node, scope: Scope) -> Result:
-    dtype = _dtype(node.inputs[0])
+    dtype = dtype_of(node.inputs[0])
     return node.inputs[0] if dtype is not None and dtype == target(node) else None
 
 
@@ -57,7 +53,7 @@ def _cast_of_cast(node: Node, scope: Scope) -> Result:
     inner = scope.operator(node.inputs[0], "Cast")
     if inner is None:
         return None
-    first, middle, last = _dtype(inner.inputs[0]), target(inner), target(node)
+    first, middle, last = dtype_of(inner.inputs[0]), target(inner), target(node)
     if first is None or middle is None or last is None or not holds(middle, first):
         return None
     if first == last:
@@ -69,7 +65,7 @@ def _cast_of_cast(node: Node, scope: Scope) -> Result:
 
 def _cast_like(node: Node, scope: Scope) -> Result:
     """CastLike looks at its second operand's element type and at nothing else of it."""
-    dtype = _dtype(node.inputs[1])
+    dtype = dtype_of(node.inputs[1])
     if dtype is None:
         return None
     attributes: dict[str, Attribute] = {**dict(node.attributes), "to": int(CODES[dtype])}

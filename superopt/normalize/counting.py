@@ -12,7 +12,7 @@ from superopt.ir.graph import Attribute, Constant, Node, Value, make_node
 from superopt.ir.onnx.tensors import CODES
 from superopt.ir.tensor import ArrayTensor
 from superopt.ir.types import DType, TensorType, Type
-from superopt.normalize.rule import Replacement, Result, Rule
+from superopt.normalize.rule import Replacement, Result, Rule, dtype_of
 from superopt.normalize.scope import Scope
 
 _COUNTS = (DType.INT32, DType.INT64)
@@ -26,7 +26,7 @@ def _any_by_count(node: Node, scope: Scope) -> Result:
     zeros = scope.tensor(threshold)
     if total is None or ones is None or zeros is None or not scope.is_filled(threshold, 0):
         return None
-    if _dtype(ones.inputs[0]) is not DType.BOOL or _dtype(Value(ones)) not in _COUNTS:
+    if dtype_of(ones.inputs[0]) is not DType.BOOL or dtype_of(Value(ones)) not in _COUNTS:
         return None
     if scope.uses[Value(ones)] != 1 or scope.uses[Value(total)] != 1:
         return None  # the count is wanted, too
@@ -40,10 +40,6 @@ def _any_by_count(node: Node, scope: Scope) -> Result:
         constants=((zero, "_zero"),),
         inner=((cast, "_floats"), (added, "_count")),
     )
-
-
-def _dtype(value: Value | None) -> DType | None:
-    return None if value is None or value.tensor_type is None else value.tensor_type.dtype
 
 
 def _in_floats(node: Node) -> tuple[Type]:

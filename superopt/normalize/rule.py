@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from superopt.ir.graph import Constant, Node, Value
-from superopt.ir.types import TensorType, Type
+from superopt.ir.types import DType, TensorType, Type
 from superopt.normalize.journal import BY_DEFINITION
 from superopt.normalize.scope import Scope
 
@@ -59,3 +59,7 @@ def same_static_shape(a: Type, b: Type) -> bool:
 
 def rank_of(type_: Type) -> int | None:
     return type_.rank if isinstance(type_, TensorType) else None
+
+
+def dtype_of(value: Value | None) -> DType | None:
+    return None if value is None or value.tensor_type is None else value.tensor_type.dtype
