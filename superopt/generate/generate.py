@@ -15,6 +15,7 @@ from superopt.generate.generalize import can_be_used
 from superopt.generate.idle import is_idle
 from superopt.generate.known import Known
 from superopt.generate.ledger import Ledger
+from superopt.generate.macros import Macros, composed
 from superopt.generate.offers import Offers
 from superopt.generate.proving import Pool, Settled, settle
 from superopt.generate.prune import Pruned, Pruner
@@ -125,30 +126,43 @@ def generate(
             found = _Scene(scene, registry, ledger, settings, counts, told, asked, known)
             pairs = found.enumerated(spread)
             yield counts, list(found.proved(pairs))
-        for tiling in recipe.tilings:
+        for construction in (*recipe.tilings, *recipe.macros):
             if time.monotonic() > settings.deadline:
                 return
-            counts = Counts(tiling.name)
-            yield counts, list(_tiled(tiling, registry, ledger, settings, counts, told, asked, known))
+            counts = Counts(construction.name)
+            candidates = _constructed(construction, registry, known, counts)
+            macro = isinstance(construction, Macros)
+            yield counts, list(_settled_whole(candidates, macro, registry, ledger, settings, counts, told, asked, known))
 
 
-def _tiled(
-    tiling: Tiling, registry: Registry, ledger: Ledger, settings: Settings, counts: Counts, notices: Notices,
-    pool: Pool, known: Known,
+def _constructed(construction: Tiling | Macros, registry: Registry, known: Known, counts: Counts) -> list[Rule]:
+    """Candidates that need no enumeration; for tilings the tables that were tried count as graphs, for macros the
+    rules they are composed of."""
+    started = time.monotonic()
+    if isinstance(construction, Macros):
+        rules = list(composed(construction, known.rules, registry))
+        counts.graphs = len(known.rules)
+    else:
+        tables, counts.graphs = construction.tables()
+        rules = list(candidates(construction, tables))
+    counts.equal, counts.enumerating = len(rules), time.monotonic() - started
+    return rules
+
+
+def _settled_whole(
+    rules: list[Rule], macro: bool, registry: Registry, ledger: Ledger, settings: Settings, counts: Counts,
+    notices: Notices, pool: Pool, known: Known,
 ) -> Iterator[Finding]:  # fmt: skip
     """What is constructed instead of enumerated goes the same way from there: to the prover as it is, and out."""
     started = time.monotonic()
-    tables, counts.graphs = tiling.tables()
-    rules = list(candidates(tiling, tables))
-    counts.equal, counts.enumerating = len(rules), time.monotonic() - started
     rules, beyond = rules[: settings.candidates], rules[settings.candidates :]
     while rules and time.monotonic() < settings.deadline:
         chosen, rules = rules[: settings.workers], rules[settings.workers :]
         for settled in settle(chosen, settings.folders, ledger, seconds=settings.seconds, pool=pool, widen=False):
             counts.count(settled)
             if settled.rule is not None:
-                yield from counts.news([Finding(settled.rule, tiling.name)], registry, known)
-        counts.proving = time.monotonic() - started - counts.enumerating
+                yield from counts.news([Finding(settled.rule, counts.scene, macro)], registry, known)
+        counts.proving = time.monotonic() - started
         notices.proving(counts)
     counts.left = len(rules) + len(beyond)
     counts.stopped = bool(counts.left)

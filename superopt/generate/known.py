@@ -34,8 +34,8 @@ class Known:
     def __init__(self, registry: Registry, rules: Iterable[Rule] = ()) -> None:
         self.registry = registry
         self._rules = Rules((), registry)
-        self._names: dict[str, str] = {}
-        """What they were called; in here a rule's name is its number."""
+        self._called: dict[str, Rule] = {}
+        """As they were added; in here a rule's name is its number."""
         self._without: set[str] = set()
         self._fresh()
         for rule in rules:
@@ -48,12 +48,17 @@ class Known:
 
     def add(self, rule: Rule) -> None:
         name = _name(len(self._rules))
-        self._names[name] = rule.name
+        self._called[name] = rule
         self._rules.add(replace(rule, name=name))
 
     def remove(self, which: int) -> None:
         """The rule that was added after so many others counts no more."""
         self._without.add(_name(which))
+
+    @property
+    def rules(self) -> list[Rule]:
+        """Those that count."""
+        return [rule for name, rule in self._called.items() if name not in self._without]
 
     def __len__(self) -> int:
         """How many were added."""
@@ -99,12 +104,12 @@ class Known:
             for name, after in self._moves(piece):
                 key = self._likeness.of(after.results)
                 if key == goal:
-                    return (*way, self._names[name])
+                    return (*way, self._called[name].name)
                 if key in seen or len(way) + 1 >= steps or len(seen) > MOST_GRAPHS:
                     continue
                 seen.add(key)
                 heapq.heappush(
-                    queue, (_distance(_operators(after), wanted), len(seen), (*way, self._names[name]), after)
+                    queue, (_distance(_operators(after), wanted), len(seen), (*way, self._called[name].name), after)
                 )
         return None
 

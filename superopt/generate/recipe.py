@@ -22,7 +22,8 @@ laws = 2                                                    only so many are fou
 distinct = true                                             no operator reads one value twice, as x + x does
 results = 4                                                 only laws about graphs with at least so many results
 
-What is constructed rather than found, convolutions by tiles, has entries of its own: see `superopt.generate.tiles`.
+What is constructed rather than found has entries of its own: convolutions by tiles (`superopt.generate.tiles`), and two
+known rules in one (`superopt.generate.macros`).
 """
 
 from __future__ import annotations
@@ -90,24 +91,35 @@ class Scene:
 
 
 @dataclass(frozen=True)
+class Macros:
+    """Two known rules in one."""
+
+    name: str
+    most: int
+    """Candidates."""
+
+
+@dataclass(frozen=True)
 class Recipe:
     name: str
     doc: str
     scenes: tuple[Scene, ...]
     source: str = field(default="", compare=False)
     tilings: tuple[Tiling, ...] = ()
+    macros: tuple[Macros, ...] = ()
 
     def only(self, names: Collection[str]) -> Recipe:
         """With the scenes of these names alone."""
-        known = [each.name for each in (*self.scenes, *self.tilings)]
+        known = [each.name for each in (*self.scenes, *self.tilings, *self.macros)]
         if unknown := set(names) - set(known):
             told = ", ".join(sorted(unknown))
             raise BadOption(f"recipe {self.name} has no scene {told}; it has {', '.join(known)}")
         scenes = tuple(s for s in self.scenes if s.name in names)
-        return replace(self, scenes=scenes, tilings=tuple(t for t in self.tilings if t.name in names))
+        tilings = tuple(t for t in self.tilings if t.name in names)
+        return replace(self, scenes=scenes, tilings=tilings, macros=tuple(m for m in self.macros if m.name in names))
 
 
-ORDER = ("pointwise", "layout", "linear", "reduce", "conv", "fused", "taso", "aimed", "gates", "tiles")
+ORDER = ("pointwise", "layout", "linear", "reduce", "conv", "fused", "taso", "aimed", "gates", "tiles", "macros")
 """Simple laws first: what they say need not be found again among richer operators."""
 
 
@@ -125,7 +137,7 @@ def load_recipe(name: str, registry: Registry, *, max_ops: int | None = None, op
         read = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{path}: {error}") from None
-    for key in ("scene", "tiles"):
+    for key in ("scene", "tiles", "macros"):
         if not isinstance(entries := read.get(key, []), list) or not all(isinstance(e, dict) for e in entries):
             raise BadInput(f"{path}: `{key}` must be entries of their own, each headed [[{key}]]")
     wanted = frozenset(ops)
@@ -133,9 +145,10 @@ def load_recipe(name: str, registry: Registry, *, max_ops: int | None = None, op
     scenes = tuple(s for s in scenes if s.templates)
     asked = read.get("tiles", []) if not wanted or "Conv" in wanted else []
     tilings = tuple(read_tiling(t, f"{path}: tiles {t.get('name', k + 1)}") for k, t in enumerate(asked))
-    if not scenes and not tilings:
+    macros = tuple(_macros(m, path) for m in read.get("macros", []))
+    if not scenes and not tilings and not macros:
         raise BadInput(f"{path}: has no scene" + (f" with any of {', '.join(sorted(wanted))}" if wanted else ""))
-    return Recipe(path.stem, str(read.get("doc", "")), scenes, str(path), tilings)
+    return Recipe(path.stem, str(read.get("doc", "")), scenes, str(path), tilings, macros)
 
 
 def _scene(
@@ -169,6 +182,13 @@ def _scene(
     inputs, laws = int(read.get("max-inputs", 4)), int(read.get("laws", EVERY))
     distinct, results = bool(read.get("distinct", False)), int(read.get("results", 1))
     return Scene(name, given, weights, kept, worlds, most, inputs, targets, laws, distinct, results, whole_numbers)
+
+
+def _macros(read: Mapping[str, Any], path: Path) -> Macros:
+    name = str(read.get("name", "macros"))
+    if not isinstance(most := read.get("most", 60), int) or most < 1:
+        raise BadInput(f"{path}: macros {name}: `most` must be a number of at least 1, not {most!r}")
+    return Macros(name, most)
 
 
 def _world(text: str, given: tuple[Given, ...], where: str) -> World:

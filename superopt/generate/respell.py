@@ -16,10 +16,16 @@ def respelled(rule: Rule) -> Rule:
     """The same rule with the same names as any other one that says the same in the same order."""
     order = _in_order(rule)
     given = sorted(rule.given, key=lambda g: order.index(g.name) if g.name in order else len(order))
-    names = _renaming(rule, given)
-    ordered = tuple(replace(g, name=names[g.name], dims=tuple(_dim(d, names) for d in g.dims)) for g in given)
+    return renamed(replace(rule, given=tuple(given)), _renaming(rule, given))
+
+
+def renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
+    """With other names for inputs, sizes, blocks, values and bundles; those that are not among `names` stay."""
+    given = tuple(
+        replace(g, name=names.get(g.name, g.name), dims=tuple(_dim(d, names) for d in g.dims)) for g in rule.given
+    )
     where = tuple(Where(_renamed(w.left, names), w.comparison, _renamed(w.right, names)) for w in rule.where)
-    return replace(rule, given=ordered, where=where, left=_steps(rule.left, names), right=_steps(rule.right, names))
+    return replace(rule, given=given, where=where, left=_steps(rule.left, names), right=_steps(rule.right, names))
 
 
 def _in_order(rule: Rule) -> list[str]:
@@ -77,14 +83,14 @@ def _sizes_in(expression: Expression) -> Iterator[str]:
 
 
 def _dim(dim: Expression | Block, names: Mapping[str, str]) -> Expression | Block:
-    return Block(names[dim.name]) if isinstance(dim, Block) else _renamed(dim, names)
+    return Block(names.get(dim.name, dim.name)) if isinstance(dim, Block) else _renamed(dim, names)
 
 
 def _renamed(e: Expression, names: Mapping[str, str]) -> Expression:
     def one(part: Expression) -> Expression:
         if isinstance(part, Name):
-            first, dot, _ = part.name.partition(".")
-            return Name(part.name if dot else names.get(first, first))
+            first, dot, rest = part.name.partition(".")
+            return Name(names.get(first, first) + dot + rest)
         return Rank(names.get(part.block, part.block)) if isinstance(part, Rank) else part
 
     return substituted(e, one)
@@ -94,7 +100,7 @@ def _steps(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...
     return tuple(
         Step(
             tuple(names.get(t, t) for t in s.targets),
-            names[s.value] if isinstance(s.value, str) else _call(s.value, names),
+            names.get(s.value, s.value) if isinstance(s.value, str) else _call(s.value, names),
         )
         for s in steps
     )
@@ -102,7 +108,9 @@ def _steps(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...
 
 def _call(call: Call, names: Mapping[str, str]) -> Call:
     arguments = tuple((name, _renamed(value, names)) for name, value in call.arguments)
-    return replace(call, operands=tuple(_operand(o, names) for o in call.operands), arguments=arguments)
+    operands = tuple(_operand(o, names) for o in call.operands)
+    bundle = None if call.bundle is None else names.get(call.bundle, call.bundle)
+    return replace(call, operands=operands, arguments=arguments, bundle=bundle)
 
 
 def _operand(operand: Operand, names: Mapping[str, str]) -> Operand:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace as with_fields
 
-from superopt.ops.index import Poly
+from superopt.ops.index import Poly, Values
 from superopt.verify.canonical import sum_key
 from superopt.verify.facts import Facts
-from superopt.verify.terms import CallFactor, Factor, Sum, Term, multiply, renamed, symbols_of
+from superopt.verify.terms import CallFactor, Factor, Sum, Term, multiply, renamed, replace_domain, symbols_of
 
 
 def cleared_of_denominator(terms: Sum, facts: Facts) -> Sum | None:
@@ -40,10 +40,14 @@ def _times(terms: Sum, denominator: Sum) -> Sum:
 
 
 def is_positive(terms: Sum, facts: Facts) -> bool:
-    """Above zero for all inputs: nothing in it is negative, and something in it is positive everywhere."""
-    return all(_not_negative(t, facts) for t in terms) and any(
-        not t.domain and not t.bound and all(_is_positive_factor(f, facts) for f in t.factors) for t in terms
-    )
+    """Above zero for all inputs: nothing in it is negative, and something in it is there everywhere."""
+    return all(_not_negative(t, facts) for t in terms) and any(_is_there(t, facts) for t in terms)
+
+
+def _is_there(t: Term, facts: Facts) -> bool:
+    """Whether the term has a summand at all: the first one, where all bound variables are 0, is asked for."""
+    first: Values = dict.fromkeys(t.bound, 0)
+    return all(facts.entails(c) for c in replace_domain(t.domain, first))
 
 
 def _not_negative(t: Term, facts: Facts) -> bool:
