@@ -136,12 +136,10 @@ def generate(
 
 
 def _constructed(construction: Tiling | Macros, registry: Registry, known: Known, counts: Counts) -> list[Rule]:
-    """Candidates that need no enumeration; for tilings the tables that were tried count as graphs, for macros the
-    rules they are composed of."""
+    """Candidates that need no enumeration; the tables that were tried for tilings count as graphs."""
     started = time.monotonic()
     if isinstance(construction, Macros):
         rules = list(composed(construction, known.rules, registry))
-        counts.graphs = len(known.rules)
     else:
         tables, counts.graphs = construction.tables()
         rules = list(candidates(construction, tables))
