@@ -29,6 +29,7 @@ from superopt.engine.job import (
     SceneJob,
     Stage,
 )
+from superopt.engine.stages import WAITING, Stages
 from superopt.engine.standing import Standing
 from superopt.errors import SuperoptError
 from superopt.options import from_json
@@ -43,7 +44,6 @@ from superopt.search.optimize import Destination, optimize_model
 from superopt.search.page import diff_models, write_page, write_scene
 
 PR_SET_PDEATHSIG = 1
-WAITING = "waiting for the device"
 
 
 def main() -> None:
@@ -69,9 +69,11 @@ def _work(job: AnyJob, send: Callable[[AnyEvent], None]) -> Done:
 
     standing = Standing()
     turn = Turn(job.turn if isinstance(job, OptimizeJob) else None, lambda: tell(standing.stage, WAITING))
+    stages = Stages(standing.stage, lambda: turn.waited)
 
     def tell(stage: str, detail: str = "") -> None:
         standing.stage = stage
+        stages.enter(stage)
         send(Stage(stage=stage, detail=detail, speedup=standing.speedup, basis=standing.basis, waited=turn.waited))
 
     if isinstance(job, OptimizeJob):
@@ -81,8 +83,9 @@ def _work(job: AnyJob, send: Callable[[AnyEvent], None]) -> Done:
             lambda facts, external, environment: send(Known(facts=facts, external=external, environment=environment)),
             _ending(send, standing), turn,
         )  # fmt: skip
+        report = outcome.report.model_copy(update={"stages": stages.seconds()})
         return Done(
-            report=outcome.report.model_dump(mode="json"), result=outcome.written.path,
+            report=report.model_dump(mode="json"), result=outcome.written.path,
             data_files=list(outcome.written.data_files), candidate=outcome.candidate,
         )  # fmt: skip
     if isinstance(job, CalibrateJob):

@@ -165,9 +165,11 @@ class _Unifier:
         if given.kind == "real":
             if (number := self._number(made)) is not None:
                 yield replace(so_far, equal=(*so_far.equal, (Name(given.name), number)))
-        elif isinstance(made, str) and so_far.values.get(given.name, made) == made:
-            if made not in self.given or self.given[made].kind == given.kind:
-                yield replace(so_far, values={**so_far.values, given.name: made})
+        elif isinstance(made, str) and so_far.values.get(given.name, made) == made and self._is_kind(made, given):
+            yield replace(so_far, values={**so_far.values, given.name: made})
+
+    def _is_kind(self, made: str, given: Given) -> bool:
+        return made not in self.given or self.given[made].kind == given.kind
 
     def _call(self, asked: Call, made: Call, so_far: Overlap) -> Iterator[Overlap]:
         if (asked.domain, asked.op) != (made.domain, made.op) or len(asked.operands) != len(made.operands):

@@ -1,8 +1,8 @@
-"""Equations between sizes, attributes and numbers of two rules, solved by putting one name after another in its place."""
+"""Equations between sizes, attributes and numbers of two rules, solved by putting names in one another's place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from superopt.rewrite.editing import substituted
 from superopt.rewrite.expression import Expression, Listing, Name, Rank, names_in
@@ -88,10 +88,6 @@ class Solution:
         if given.kind in ("int", "real"):
             return None if given.name in self._meant else given
         return Given(given.name, given.kind, self.dims(given.dims))
-
-    @property
-    def meant(self) -> Mapping[str, Expression]:
-        return self._meant
 
 
 def _replaced(dims: Dims, block: Block, by: Dims) -> Dims:

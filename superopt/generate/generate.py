@@ -132,7 +132,10 @@ def generate(
             counts = Counts(construction.name)
             candidates = _constructed(construction, registry, known, counts)
             macro = isinstance(construction, Macros)
-            yield counts, list(_settled_whole(candidates, macro, registry, ledger, settings, counts, told, asked, known))
+            yield (
+                counts,
+                list(_settled_whole(candidates, macro, registry, ledger, settings, counts, told, asked, known)),
+            )
 
 
 def _constructed(construction: Tiling | Macros, registry: Registry, known: Known, counts: Counts) -> list[Rule]:

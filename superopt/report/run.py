@@ -77,5 +77,9 @@ class Report(Record):
     options: dict[str, object] = Field(description="every option of the run, defaults included")
     peak_memory_bytes: int = Field(description="largest resident size of the working process")
     seconds: float
+    stages: dict[str, float] = Field(
+        default_factory=dict[str, float],
+        description="seconds in each stage, as progress names them; what was waited for the device counts apart",
+    )
     interrupted: bool = Field(default=False, description="the user asked for an end before the search had come to its")
     notes: list[str] = Field(default_factory=list, description="what else the reader should know")

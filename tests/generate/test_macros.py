@@ -1,4 +1,4 @@
-"""Two rules in one: where their patterns overlap, which sizes have to be equal for that, and which pairs are worth it."""
+"""Two rules in one: where patterns overlap, which sizes have to be equal for that, and which pairs are worth it."""
 
 from __future__ import annotations
 
