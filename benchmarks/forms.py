@@ -1,0 +1,250 @@
+# pyright: basic
+"""Forms of one and the same part of a network, timed on a GPU: which one would a rule have to lead to?
+
+    python benchmarks/forms.py [--only REGEX]
+
+Each is a model of a few operators in float16, run with a CUDA graph and everything on the device. Microseconds of a
+run, the median of fifteen, and the largest difference from the results of the first form.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+MICROSOFT = "com.microsoft"
+ROUNDS, RUNS = 15, 10
+
+
+@dataclass
+class Form:
+    name: str
+    nodes: list[onnx.NodeProto]
+    constants: dict[str, np.ndarray]
+
+
+@dataclass
+class Part:
+    name: str
+    x: np.ndarray
+    forms: list[Form]
+
+
+def node(op: str, inputs: str, outputs: str, domain: str = "", **attributes) -> onnx.NodeProto:
+    """Names apart by blanks; `_` for an operand that is left out."""
+    read = ["" if name == "_" else name for name in inputs.split()]
+    return helper.make_node(op, read, outputs.split(), domain=domain, **attributes)
+
+
+def drawn(rng, *shape: int, scale: float = 0.05) -> np.ndarray:
+    return (rng.standard_normal(shape) * scale).astype(np.float16)
+
+
+def whisper(rng) -> Part:
+    """Attention of 16 sequences of 1500, with biases of queries and values, and the residual."""
+    batch, length, width, heads = 16, 1500, 384, 6
+    head = width // heads
+    wq, wk, wv, wo = (drawn(rng, width, width) for _ in range(4))
+    bq, bv, bo = (drawn(rng, width) for _ in range(3))
+    zeros = np.zeros_like(bq)
+    shared = {"wo": wo, "bo": bo}
+    apart = {**shared, "wq": wq, "wk": wk, "wv": wv, "bq": bq, "bv": bv}
+    side_by_side, biases = np.concatenate([wq, wk, wv], 1), np.concatenate([bq, zeros, bv])
+    by_head = np.stack([w.reshape(width, heads, head) for w in (wq, wk, wv)], 2).reshape(width, -1)
+    after = (bo.astype(np.float32) + bv.astype(np.float32) @ wo.astype(np.float32)).astype(np.float16)
+    end = [node("MatMul", "a wo", "o1"), node("Add", "o1 bo", "o2"), node("Add", "o2 x", "out")]
+
+    def attend(inputs: str) -> onnx.NodeProto:
+        return node("MultiHeadAttention", inputs, "a", MICROSOFT, num_heads=heads)
+
+    query = [node("MatMul", "x wq", "q0"), node("Add", "q0 bq", "q")]
+    key, value = node("MatMul", "x wk", "k"), [node("MatMul", "x wv", "v0"), node("Add", "v0 bv", "v")]
+    bare = [node("MatMul", "x wq", "q"), key, node("MatMul", "x wv", "v")]
+    packed = [node("MatMul", "x w", "g"), node("Reshape", "g shape", "p")]
+    forms = [
+        Form(
+            "one product with its bias, Split, MultiHeadAttention",
+            [
+                node("Reshape", "x rows", "x2"), node("Gemm", "x2 w b", "g"), node("Reshape", "g shape", "g3"),
+                node("Split", "g3 parts", "q k v", axis=2), attend("q k v"), *end,
+            ],
+            {
+                **shared, "w": side_by_side, "b": biases, "rows": np.array([-1, width]),
+                "shape": np.array([batch, length, 3 * width]), "parts": np.array([width] * 3),
+            },
+        ),
+        Form("three products, biases apart", [*query, key, *value, attend("q k v"), *end], apart),
+        Form(
+            "three products, the bias of values after attention",
+            [*query, key, bare[2], attend("q k v"), *end],
+            {**apart, "bo": after},
+        ),
+        Form("three products, biases in MultiHeadAttention", [*bare, attend("q k v b"), *end], {**apart, "b": biases}),
+        Form(
+            "packed, biases in MultiHeadAttention",
+            [*packed, attend("p _ _ b"), *end],
+            {**shared, "w": by_head, "b": biases, "shape": np.array([batch, length, heads, 3, head])},
+        ),
+        Form(
+            "Attention",
+            [node("Attention", "x w b", "a", MICROSOFT, num_heads=heads), *end],
+            {**shared, "w": side_by_side, "b": biases},
+        ),
+    ]  # fmt: skip
+    return Part("attention as in Whisper, 16 x 1500 x 384", drawn(rng, batch, length, width, scale=1.0), forms)
+
+
+def swin(rng) -> Part:
+    """Attention within 1024 windows of 49, with a bias of scores for each head."""
+    batch, length, width, heads = 1024, 49, 96, 3
+    head = width // heads
+    constants = {
+        "w": drawn(rng, width, 3 * width), "b": drawn(rng, 3 * width), "wo": drawn(rng, width, width),
+        "bo": drawn(rng, width), "scores": drawn(rng, 1, heads, length, length, scale=0.5),
+        "scale": np.array(head**-0.5, np.float16), "rows": np.array([-1, width]), "parts": np.array([width] * 3),
+        "five": np.array([batch, length, 3, heads, head]), "three": np.array([batch, length, width]),
+        "wide": np.array([batch, length, 3 * width]), "i0": np.array(0), "i1": np.array(1), "i2": np.array(2),
+    }  # fmt: skip
+    begin = [node("Reshape", "x rows", "x2"), node("Gemm", "x2 w b", "g")]
+    end = [node("MatMul", "a wo", "o1"), node("Add", "o1 bo", "out")]
+    exported = [
+        node("Reshape", "g five", "g5"), node("Transpose", "g5", "t", perm=[2, 0, 3, 1, 4]),
+        *(node("Gather", f"t i{k}", name, axis=0) for k, name in enumerate("qkv")),
+        node("Mul", "q scale", "qs"), node("Transpose", "k", "kt", perm=[0, 1, 3, 2]), node("MatMul", "qs kt", "s"),
+        node("Add", "s scores", "s1"), node("Softmax", "s1", "p", axis=-1), node("MatMul", "p v", "pv"),
+        node("Transpose", "pv", "at", perm=[0, 2, 1, 3]), node("Reshape", "at three", "a"),
+    ]  # fmt: skip
+    fused = [
+        node("Reshape", "g wide", "g3"), node("Split", "g3 parts", "q k v", axis=2),
+        node("MultiHeadAttention", "q k v _ _ scores", "a", MICROSOFT, num_heads=heads),
+    ]  # fmt: skip
+    whole = [node("Attention", "x w b _ _ scores", "a", MICROSOFT, num_heads=heads)]
+    forms = [
+        Form("as exported", [*begin, *exported, *end], constants),
+        Form("MultiHeadAttention with a bias of scores", [*begin, *fused, *end], constants),
+        Form("Attention with a bias of scores", [*whole, *end], constants),
+    ]
+    return Part("windows as in Swin, 1024 x 49 x 96", drawn(rng, batch, length, width, scale=1.0), forms)
+
+
+def normalization(rng) -> Part:
+    rows, width = 24000, 384
+    scale = {"g": (1 + drawn(rng, width)).astype(np.float16), "b": drawn(rng, width)}
+    skip = {**scale, "zeros": np.zeros((rows, width), np.float16)}
+    forms = [
+        Form("LayerNormalization", [node("LayerNormalization", "x g b", "out", axis=-1, epsilon=1e-5)], scale),
+        Form(
+            "SkipLayerNormalization with zeros",
+            [node("SkipLayerNormalization", "x zeros g b", "out", MICROSOFT, epsilon=1e-5)],
+            skip,
+        ),
+        Form(
+            "SkipLayerNormalization of x and x, 4 times epsilon",
+            [node("SkipLayerNormalization", "x x g b", "out", MICROSOFT, epsilon=4e-5)],
+            scale,
+        ),
+    ]
+    return Part("a normalization, 24000 x 384", drawn(rng, 1, rows, width, scale=1.0), forms)
+
+
+def windows(rng) -> Part:
+    """Images rolled by 3 pixels along both axes and cut into windows of 7."""
+    batch, side, width, by = 16, 56, 96, 7
+    count = side // by
+    places = np.roll(np.arange(side * side).reshape(side, side), (-3, -3), (0, 1))
+    places = places.reshape(count, by, count, by).transpose(0, 2, 1, 3).reshape(-1)
+    constants = {
+        "three": np.array([3]), "end": np.array([side]), "zero": np.array([0]), "rows": np.array([1]),
+        "columns": np.array([2]), "six": np.array([batch, count, by, count, by, width]),
+        "shape": np.array([batch * count * count, by * by, width]), "flat": np.array([batch, side * side, width]),
+        "places": places,
+    }  # fmt: skip
+    rolled = [
+        node("Slice", "x three end rows", "p1"), node("Slice", "x zero three rows", "p2"),
+        node("Concat", "p1 p2", "r", axis=1), node("Slice", "r three end columns", "p3"),
+        node("Slice", "r zero three columns", "p4"), node("Concat", "p3 p4", "r2", axis=2),
+        node("Reshape", "r2 six", "v"), node("Transpose", "v", "t", perm=[0, 1, 3, 2, 4, 5]),
+        node("Reshape", "t shape", "out"),
+    ]  # fmt: skip
+    gathered = [
+        node("Reshape", "x flat", "v"),
+        node("Gather", "v places", "t", axis=1),
+        node("Reshape", "t shape", "out"),
+    ]
+    forms = [Form("Slice, Concat, Transpose", rolled, constants), Form("one Gather", gathered, constants)]
+    return Part("roll and windows, 16 x 56 x 56 x 96", drawn(rng, batch, side, side, width, scale=1.0), forms)
+
+
+PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (whisper, swin, normalization, windows)
+
+
+def model_of(form: Form, x: np.ndarray) -> bytes:
+    read = {name for each in form.nodes for name in each.input}
+    graph = helper.make_graph(
+        form.nodes, "form",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, x.shape)],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT16, None)],
+        [numpy_helper.from_array(value, name) for name, value in form.constants.items() if name in read],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
+def timed(model: bytes, x: np.ndarray) -> tuple[float, np.ndarray]:
+    """Seconds of a run, and its result."""
+    quiet = ort.SessionOptions()
+    quiet.log_severity_level = 3
+    plain = ort.InferenceSession(model, quiet, providers=["CUDAExecutionProvider"])
+    result = plain.run(None, {"x": x})[0]
+    session = ort.InferenceSession(model, quiet, providers=[("CUDAExecutionProvider", {"enable_cuda_graph": "1"})])
+    binding = session.io_binding()
+    binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(x, "cuda", 0))
+    out = ort.OrtValue.ortvalue_from_shape_and_type(list(result.shape), np.float16, "cuda", 0)
+    binding.bind_ortvalue_output("out", out)
+    for _ in range(5):
+        session.run_with_iobinding(binding)
+    rounds = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        for _ in range(RUNS):
+            session.run_with_iobinding(binding)
+        rounds.append((time.perf_counter() - started) / RUNS)
+    return float(np.median(rounds)), out.numpy()
+
+
+def lines(part: Part) -> Iterator[str]:
+    yield part.name
+    first: np.ndarray | None = None
+    for form in part.forms:
+        seconds, result = timed(model_of(form, part.x), part.x)
+        first = result if first is None else first
+        difference = np.abs(result.astype(np.float32) - first.astype(np.float32)).max()
+        yield f"  {form.name:55s} {1e6 * seconds:8.1f} us  differs by {difference:.4f}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="REGEX", help="parts whose name matches")
+    given = parser.parse_args()
+    if "CUDAExecutionProvider" not in ort.get_available_providers():
+        print("onnxruntime has no CUDA provider here", file=sys.stderr)
+        return 2
+    print(f"onnxruntime {ort.__version__}, float16, CUDA graphs")
+    for build in PARTS:
+        part = build(np.random.default_rng(0))
+        if re.search(given.only, part.name):
+            print("\n".join(lines(part)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
