@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from superopt.generate.equations import NoSolution, Solution
-from superopt.generate.respell import renamed
+from superopt.generate.respell import renamed, renamed_steps
 from superopt.generate.trial import find_shapes
 from superopt.ops.registry import Registry
 from superopt.rewrite.editing import flat, in_steps, mentions, reads, used_names
@@ -91,20 +91,20 @@ class Composer:
         if any(names[n] not in self.given for n in kept & names.keys()):
             raise NoSolution("the pattern reads what only the first rule computes")
         solution = self._solution(second, overlap)
-        around = _under(rest, names)
-        made = _under(self.right, {self.result: "made"})
-        right = (*made, *_under(_plain(second.right, second, "q"), names))
+        around = renamed_steps(rest, names)
+        made = renamed_steps(self.right, {self.result: "made"})
+        right = (*made, *renamed_steps(_plain(second.right, second, "q"), names))
         rule = Rule(
             "composed",
             "",
             tuple(g for g in map(solution.given, (*self.first.given, *second.given)) if g and g.name not in names),
             tuple(replace(w, left=solution.of(w.left), right=solution.of(w.right)) for w in self._where(second)),
-            in_steps((*_under(self.left, {self.result: root}), *around), solution.of),
+            in_steps((*renamed_steps(self.left, {self.result: root}), *around), solution.of),
             in_steps(_needed(right, second.results), solution.of),
             finite=self.first.finite or second.finite,
             origin="generated",
         )
-        middle = _needed((*_under(self.right, {self.result: root}), *around), second.results)
+        middle = _needed((*renamed_steps(self.right, {self.result: root}), *around), second.results)
         return Composed(replace(rule, given=_mentioned(rule)), in_steps(middle, solution.of))
 
     def _where(self, second: Rule) -> tuple[Where, ...]:
@@ -195,18 +195,7 @@ def _plain(steps: tuple[Step, ...], rule: Rule, prefix: str) -> tuple[Step, ...]
     steps = flat(steps)
     kept = {"_", *rule.results}
     inner = [t for s in steps for t in s.targets if t not in kept]
-    return _under(steps, {t: f"{prefix}{k}~" for k, t in enumerate(inner)})
-
-
-def _under(steps: Iterable[Step], names: Mapping[str, str]) -> tuple[Step, ...]:
-    """Values under other names; calls are flat."""
-
-    def value(v: Call | str) -> Call | str:
-        if isinstance(v, str):
-            return names.get(v, v)
-        return replace(v, operands=tuple(names.get(o, o) if isinstance(o, str) else o for o in v.operands))
-
-    return tuple(Step(tuple(names.get(t, t) for t in s.targets), value(s.value)) for s in steps)
+    return renamed_steps(steps, {t: f"{prefix}{k}~" for k, t in enumerate(inner)})
 
 
 def _needed(steps: Iterable[Step], results: Iterable[str]) -> tuple[Step, ...]:

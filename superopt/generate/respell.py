@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from superopt.rewrite.editing import substituted
@@ -25,7 +25,9 @@ def renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
         replace(g, name=names.get(g.name, g.name), dims=tuple(_dim(d, names) for d in g.dims)) for g in rule.given
     )
     where = tuple(Where(_renamed(w.left, names), w.comparison, _renamed(w.right, names)) for w in rule.where)
-    return replace(rule, given=given, where=where, left=_steps(rule.left, names), right=_steps(rule.right, names))
+    return replace(
+        rule, given=given, where=where, left=renamed_steps(rule.left, names), right=renamed_steps(rule.right, names)
+    )
 
 
 def _in_order(rule: Rule) -> list[str]:
@@ -96,7 +98,7 @@ def _renamed(e: Expression, names: Mapping[str, str]) -> Expression:
     return substituted(e, one)
 
 
-def _steps(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...]:
+def renamed_steps(steps: Iterable[Step], names: Mapping[str, str]) -> tuple[Step, ...]:
     return tuple(
         Step(
             tuple(names.get(t, t) for t in s.targets),
