@@ -126,7 +126,7 @@ class _Search:
         self.kept: list[Candidate] = []
         self.count = self.pushed = 0
         self.turn = False
-        self.best = float("inf")
+        self.best = self.deepest = float("inf")
 
     def run(self, start: Piece) -> tuple[Candidate, bool]:
         """The start, and whether nothing is left to be looked at."""
@@ -146,7 +146,11 @@ class _Search:
         return [sort for sort in worst if self.excluded[sort] > least]
 
     def _next(self) -> Candidate | None:
-        """From both queues in turn, as long as they hold something near enough to the best."""
+        """From both queues in turn, as long as they hold something near enough to the best. But what is cheaper than
+        all that was looked at comes first: an end is worth more than a second way halfway down."""
+        if self.queue and self.queue[0][0] < self.deepest:
+            self.deepest = self.queue[0][0]
+            return heapq.heappop(self.queue)[2]
         self.turn = not self.turn
         for queue, bound in self._queues() if self.turn else reversed(self._queues()):
             if queue and queue[0][0] <= bound * self.best:
@@ -192,13 +196,22 @@ class _Search:
                     heapq.heappush(self.descents, (child.cost, self.pushed, child))
                 elif child.climb <= CLIMB:
                     self._push(child)
-            elif current.cost - child.cost > ALIKE * most and len(chosen) < TOGETHER:
+            elif self._goes_along(child, current, chosen[0], most) and len(chosen) < TOGETHER:
                 chosen.append(step)
                 touched.update(step.match.nodes)
         if len(chosen) == 1:
             self._push(children[0])
         elif chosen:
             self._push_together(current, chosen)
+
+    def _goes_along(self, child: Candidate, current: Candidate, leading: Taken, most: float) -> bool:
+        """Whether a rewrite is made together with the one that gains most: one of the same sort that gains alike.
+
+        Others are there after it, and may by then exclude something better: of four branches that are added up the
+        first two become one, and the last two were better not merged side by side before it is their turn.
+        """
+        alike = current.cost - child.cost > ALIKE * most
+        return alike and child.steps[-1].match.pattern.sort == leading.match.pattern.sort
 
     def _exclude(self, child: Candidate, chosen: Sequence[Taken], gain: float) -> None:
         match = child.steps[-1].match
