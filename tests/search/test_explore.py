@@ -20,6 +20,8 @@ pytestmark = pytest.mark.ort
 MAPS = 4
 FOUR = "gates-matmul-matmul-matmul-matmul-to-concat-matmul-split-2264"
 SIDE_PATH = "gates-matmul-add-matmul-matmul-to-matmul-add-matmul-add-1f6c"
+ADDED_UP = ("linear-matmul-matmul-add-to-add-matmul-44fe", "linear-matmul-matmul-add-to-add-matmul-961e")
+SIDE_BY_SIDE = "linear-matmul-matmul-to-concat-matmul-split-d33b"
 
 
 def with_side_paths() -> onnx.ModelProto:
@@ -60,3 +62,36 @@ def test_products_that_become_one_do_not_keep_their_side_paths_apart(monkeypatch
     best = cheapest(1, monkeypatch)
     assert [step.match.pattern.rule.name for step in best.steps] == [SIDE_PATH] * MAPS
     assert best.cost < straight.cost
+
+
+def summed() -> onnx.ModelProto:
+    """((x·w0 + x·w1) + x·w2) + x·w3"""
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(rng.standard_normal((8, 8)).astype(np.float32), f"w{k}") for k in range(MAPS)]
+    nodes = [helper.make_node("MatMul", ["x", f"w{k}"], [f"p{k}"]) for k in range(MAPS)]
+    sums = ["p0", *(f"s{k}" for k in range(1, MAPS - 1)), "y"]
+    nodes += [helper.make_node("Add", [sums[k - 1], f"p{k}"], [sums[k]]) for k in range(1, MAPS)]
+    ports = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [4, 8])]
+    result = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [4, 8])]
+    graph = helper.make_graph(nodes, "g", ports, result, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_what_is_added_up_next_is_not_merged_side_by_side_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last two products touch nothing of the first two, which are added up first, and merging them pays."""
+    start, rewriter = opened(summed())
+    shipped = load_rules([SHIPPED / "generated" / "linear.rules"])
+    wanted = Rules([rule for rule in shipped if rule.name in (*ADDED_UP, SIDE_BY_SIDE)], BOOK.registry)
+    assert len(wanted) == 3
+
+    def best() -> float:
+        found = explore(start, wanted, rewriter, launches, Limits(1.05, 16, lambda: False))
+        return min(candidate.cost for candidate in found.candidates)
+
+    assert best() == launches_of(products=1, others=0)
+    monkeypatch.setattr(exploring._Search, "_goes_along", lambda self, child, current, leading, most: True)
+    assert best() > launches_of(products=1, others=0), "whatever pays is made together: this test would not tell"
+
+
+def launches_of(products: int, others: int) -> float:
+    return 10.0 * products + others
