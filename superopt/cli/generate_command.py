@@ -16,6 +16,7 @@ import specs
 from superopt.cli.folders import made
 from superopt.cli.live import Live
 from superopt.engine.job import Stage
+from superopt.errors import BadOption
 from superopt.generate.answering import MEMORY, Workers
 from superopt.generate.enumerate import Progress, Spread
 from superopt.generate.generate import Counts, Notices, Settings, generate
@@ -53,6 +54,8 @@ def run_generate(arguments: argparse.Namespace, console: Console) -> int:
     made(arguments.out)
     with Ledger(arguments.out / LEDGER) as ledger, _engine(arguments) as engine:
         for recipe in recipes:
+            if recipe.macros and not known.rules:
+                raise BadOption(f"recipe {recipe.name} composes known rules: name their files with --known")
             counts: list[Counts] = []
             findings: list[Finding] = []
             try:

@@ -125,6 +125,13 @@ def test_a_bad_recipe_is_one_line(text: str, message: str, tmp_path: Path, capsy
 
 
 @pytest.mark.unit
+def test_macros_ask_for_rules_to_compose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate-rules", "--recipe", "macros", "--out", str(tmp_path), "--quiet"]) == 2
+    assert "name their files with --known" in capsys.readouterr().err
+    assert not (tmp_path / "macros.rules").exists()
+
+
+@pytest.mark.unit
 def test_recipes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate-rules", "--list"]) == 0
     listed = capsys.readouterr().out
