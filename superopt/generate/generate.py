@@ -130,11 +130,11 @@ def generate(
             if time.monotonic() > settings.deadline:
                 return
             counts = Counts(construction.name)
-            candidates = _constructed(construction, registry, known, counts)
+            rules = _constructed(construction, registry, known, counts)
             macro = isinstance(construction, Macros)
             yield (
                 counts,
-                list(_settled_whole(candidates, macro, registry, ledger, settings, counts, told, asked, known)),
+                list(_settled_whole(rules, macro, registry, ledger, settings, counts, told, asked, known)),
             )
 
 

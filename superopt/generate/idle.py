@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from superopt.generate.worth import HEAVY, HEAVY_COST
+from superopt.generate.worth import HEAVY_COST, is_heavy
 from superopt.rewrite.rule import Call, Operand, Rule, Step, calls_of
 
 MOVES = frozenset(
@@ -27,16 +27,12 @@ def is_idle(rule: Rule) -> bool:
 
 def _is_level(rule: Rule) -> bool:
     """Both sides cost the same, and nothing multiplies matrices or moves elements."""
-    telling = any(_is_heavy(call) or call.op in MOVES for call in rule.calls)
+    telling = any(is_heavy(call.op) or call.op in MOVES for call in rule.calls)
     return not telling and _cost(rule.left) == _cost(rule.right) and len(calls_of(rule.left)) > 1
 
 
-def _is_heavy(call: Call) -> bool:
-    return any(part in call.op for part in HEAVY)
-
-
 def _cost(steps: Iterable[Step]) -> int:
-    return sum(HEAVY_COST if _is_heavy(call) else 1 for call in calls_of(steps))
+    return sum(HEAVY_COST if is_heavy(call.op) else 1 for call in calls_of(steps))
 
 
 def _filters_itself(rule: Rule) -> bool:

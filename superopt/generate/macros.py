@@ -20,7 +20,7 @@ from superopt.generate.generalize import can_be_used
 from superopt.generate.recipe import Macros
 from superopt.generate.respell import respelled
 from superopt.generate.trial import survives
-from superopt.generate.worth import HEAVY, HEAVY_COST, VIEWS
+from superopt.generate.worth import HEAVY_COST, VIEWS, is_heavy
 from superopt.ops.registry import Registry
 from superopt.rewrite.editing import flat, reads
 from superopt.rewrite.rule import Call, Rule, Step
@@ -96,5 +96,5 @@ def running(steps: Iterable[Step], weights: frozenset[str]) -> int:
         if reads([step]) <= free:
             free.update(step.targets)
         elif isinstance(step.value, Call) and step.value.op not in VIEWS:
-            cost += HEAVY_COST if any(part in step.value.op for part in HEAVY) else 1
+            cost += HEAVY_COST if is_heavy(step.value.op) else 1
     return cost

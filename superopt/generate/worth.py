@@ -19,6 +19,10 @@ NORMALIZING = 4
 """Weights that one operator reads at least for it to fall apart: scale, shift, mean and variance."""
 
 
+def is_heavy(operator: str) -> bool:
+    return any(part in operator for part in HEAVY)
+
+
 def at_run_time(terms: Iterable[Term], scene: Scene) -> list[int]:
     """The templates of operators that are not free: they read an input that is no weight."""
     return [t for t, operands in operators(*terms) if any(n not in scene.weights for n in leaves(*operands))]
@@ -54,7 +58,7 @@ def _running(terms: Iterable[Term], scene: Scene, free: Container[str] = frozens
     """The operators at run time that multiply matrices, and how many others there are."""
     every = [name for t in at_run_time(terms, scene) for name in scene.templates[t].at_run_time]
     names = [name for name in every if name not in free]
-    heavy = sorted(name for name in names if any(part in name for part in HEAVY))
+    heavy = sorted(filter(is_heavy, names))
     return heavy, len(names) - len(heavy)
 
 

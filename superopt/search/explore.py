@@ -4,7 +4,8 @@ A candidate up to α times the best cost stays alive, because the way to a faste
 or two, which is more of a small region than of a large one. What keeps the queue short:
 
 - graphs that differ only in how their weights are computed are one graph: weights are computed before the model runs;
-- rewrites that pay and do not touch each other are made together, as one move: trying all subsets of them is pointless;
+- rewrites of one sort that pay and do not touch each other are made together, as one move: trying all subsets of them
+  is pointless;
 - after a step that did not pay only rewrites of what it made are tried: all others were there before it;
 - of the many ways in which a rule takes some of a number of siblings only the first are tried;
 - sums and products in another order, which cost the same, are tried only where a weight is among their operands, and

@@ -130,6 +130,8 @@ def test_rules_with_other_attributes_do_not_meet() -> None:
     second = "  given   x: [n, m]\n  y = Relu(Transpose(x, perm=[{}]))\n  =>\n  y = Transpose(Relu(x), perm=[{}])"
     assert len(both(first, rule(second.format("1, 0", "1, 0")))) == 1
     assert both(first, rule(second.format("0, 1", "0, 1"))) == []
+    unsaid = "  given   x: [n, m]\n  y = Relu(Transpose(x))\n  =>\n  y = Transpose(Relu(x))"
+    assert both(first, rule(unsaid)) == []
 
 
 @pytest.mark.unit
