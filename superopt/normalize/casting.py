@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from superopt.ir.graph import Attribute, Node, make_node
+from superopt.ir.graph import Attribute, Node, Value, make_node
 from superopt.ir.onnx.tensors import CODES, DTYPES
-from superopt.ir.types import DType
+from superopt.ir.types import DType, TensorType
 from superopt.normalize.rule import Replacement, Result, Rule, dtype_of
 from superopt.normalize.scope import Scope
 
@@ -72,7 +72,27 @@ def _cast_like(node: Node, scope: Scope) -> Result:
     return Replacement(make_node("Cast", node.inputs[:1], attributes, node.types))
 
 
+def _asked_of_doubles(node: Node, scope: Scope) -> Result:
+    """Whether a number is infinite, or none, can be asked of float32 as well as of float64, where it is no double."""
+    cast = scope.operator(node.inputs[0], "Cast")
+    source = None if cast is None else dtype_of(cast.inputs[0])
+    if cast is None or source is None or target(cast) is not DType.FLOAT64 or source not in _FLOATS:
+        return None
+    if source is DType.FLOAT32:
+        return Replacement(make_node(node.op, cast.inputs, node.attributes, node.types), like=node)
+    if not holds(DType.FLOAT32, source):
+        return None
+    to: dict[str, Attribute] = {**dict(cast.attributes), "to": int(CODES[DType.FLOAT32])}
+    wide = cast.types[0]
+    assert isinstance(wide, TensorType)
+    narrower = make_node("Cast", cast.inputs, to, (TensorType(DType.FLOAT32, wide.shape),))
+    return Replacement(
+        make_node(node.op, (Value(narrower),), node.attributes, node.types), like=node, inner=((narrower, "_float"),)
+    )
+
+
 RULES = (
+    Rule("asked-of-doubles", ("IsInf", "IsNaN"), _asked_of_doubles),
     Rule("cast-same-type", ("Cast",), _cast_same),
     Rule("cast-of-cast", ("Cast",), _cast_of_cast),
     Rule("cast-like", ("CastLike",), _cast_like),

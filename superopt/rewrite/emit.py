@@ -9,6 +9,7 @@ from typing import Any
 
 from superopt.ir.graph import Attribute, Node, Value, make_node
 from superopt.ir.onnx.schema import accepts, attribute_names, input_counts, real_attributes
+from superopt.ir.onnx.tensors import CODES, DTYPES
 from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import deciding
 from superopt.ops.element import Number
@@ -26,15 +27,11 @@ from superopt.rewrite.kernels import runs_on_cuda
 from superopt.rewrite.match import Match
 from superopt.rewrite.numerals import number_of, rounded, rounds_to
 from superopt.rewrite.program import find
-from superopt.rewrite.reading import Reader, Reading, Undetermined, strictly
+from superopt.rewrite.reading import NARROW_FLOATS, Reader, Reading, Undetermined, strictly
 from superopt.rewrite.rule import Call, Operand, Step
+from superopt.rewrite.rule import Number as Numeral
 from superopt.rewrite.sizes import Sizes, dtype_of
 from superopt.rewrite.spelling import widened
-
-CAST_TYPES = {
-    1: DType.FLOAT32, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 6: DType.INT32, 7: DType.INT64,
-    9: DType.BOOL, 10: DType.FLOAT16, 11: DType.FLOAT64, 12: DType.UINT32, 13: DType.UINT64, 16: DType.BFLOAT16,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -136,23 +133,31 @@ class Emitter:
         found = self._call(step.value, match, made, len(step.targets), old)
         made.update(zip(step.targets, found, strict=True))
 
-    def _operand(self, operand: Operand, match: Match, made: Mapping[str, Made]) -> Made | None:
-        if operand is None:
-            return None
+    def _operands(self, call: Call, match: Match, made: Mapping[str, Made]) -> list[Made | None]:
+        """Numbers last: they have the type of what they meet, which is a wider one behind a cast to it."""
+        tensors = [self._tensor(o, match, made) for o in call.operands]
+        dtype = _meeting([t for t in tensors if t is not None], match.dtype)
+        numbers = [o is not None and t is None for o, t in zip(call.operands, tensors, strict=True)]
+        pairs = zip(call.operands, tensors, numbers, strict=True)
+        return [self._number(o, match, dtype) if is_number else t for o, t, is_number in pairs]
+
+    def _tensor(self, operand: Operand, match: Match, made: Mapping[str, Made]) -> Made | None:
         if isinstance(operand, Call):
             return self._call(operand, match, made, 1, (None,))[0]
-        if isinstance(operand, str) and operand in made:
-            return made[operand]
+        return made.get(operand) if isinstance(operand, str) else None
+
+    def _number(self, operand: Operand, match: Match, dtype: DType) -> Made:
+        assert isinstance(operand, str | Numeral)
         number = match.names[operand] if isinstance(operand, str) else evaluate(operand.expression, match.names)
         if isinstance(number, list):
-            return Made(self.constants.table(_held_all(number, match.dtype), match.dtype), table(number))
-        return Made(self.constants.number(_held(number, match.dtype), match.dtype), constant(number))
+            return Made(self.constants.table(_held_all(number, dtype), dtype), table(number))
+        return Made(self.constants.number(_held(number, dtype), dtype), constant(number))
 
     def _call(
         self, call: Call, match: Match, made: Mapping[str, Made], outputs: int, old: tuple[Value | None, ...]
     ) -> list[Made]:
         operator = find(call, self.registry)
-        operands = [self._operand(o, match, made) for o in call.operands]
+        operands = self._operands(call, match, made)
         arguments = {name: evaluate(value, match.names) for name, value in call.arguments}
         if call.bundle is not None:
             known = {p.name for p in operator.parameters}
@@ -178,13 +183,15 @@ class Emitter:
         own = self.reader.version(operator.name, operator.domain)
         if own is None:
             raise Conflict(f"{operator.kind} is not defined at opset {opset}")
-        self.vocabulary.refuse(own, opset, match.dtype, arguments)
-        inputs, attributes = self._written(own, operator, operands, arguments, match.dtype)
+        own_type = _meeting([o for o in operands if o is not None], match.dtype)
+        self.vocabulary.refuse(own, opset, own_type, arguments)
+        spelled = _with_type(operator, arguments, match.dtype)
+        inputs, attributes = self._written(own, operator, operands, spelled, own_type)
         for k, value in enumerate(inputs):
             held = None if value is None else dtype_of(value)
             if held is not None and not accepts(own.name, own.domain, opset, k, held):
                 raise Conflict(f"{operator.kind} takes no elements of type {held} at opset {opset}")
-        dtype = _result_type(operator, operands, arguments, match.dtype)
+        dtype = _result_type(operator, operands, spelled, own_type)
         types = tuple(self._result(dtype, shape, value) for shape, value in zip(shapes, old, strict=True))
         node = make_node(operator.name, inputs, attributes, types, domain=operator.domain)
         self._read_back(node, operator, operands, arguments)
@@ -339,9 +346,24 @@ def _reshape_target(shape: list[Index], source: tuple[Index, ...]) -> list[Index
     return target
 
 
+def _meeting(operands: Iterable[Made], dtype: DType) -> DType:
+    """The type of elements that an operator computes with: the rule's, or a wider one that they were cast to."""
+    if dtype not in NARROW_FLOATS:
+        return dtype
+    return DType.FLOAT32 if any(dtype_of(o.value) is DType.FLOAT32 for o in operands) else dtype
+
+
+def _with_type(operator: Operator, arguments: Mapping[str, Any], dtype: DType) -> Mapping[str, Any]:
+    """What a rule calls wider or narrower, by ONNX's number; where nothing is wider, its own type is."""
+    if operator.name != "Cast" or not isinstance(arguments["to"], str):
+        return arguments
+    to = DType.FLOAT32 if arguments["to"] == "wider" and dtype in NARROW_FLOATS else dtype
+    return {**arguments, "to": int(CODES[to])}
+
+
 def _result_type(operator: Operator, operands: list[Made | None], arguments: Mapping[str, Any], dtype: DType) -> DType:
     if operator.name == "Cast":
-        found = CAST_TYPES.get(arguments["to"])
+        found = DTYPES.get(arguments["to"])
         if found is None:
             raise Conflict("a cast to a type that is not covered")
         return found

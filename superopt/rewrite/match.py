@@ -205,7 +205,7 @@ class Matcher:
             return
         try:
             if isinstance(reference, Scalar):
-                yield self._number(reference, value, bound)
+                yield self._number(reference, value, bound, want.is_wide)
             else:
                 yield from self._input(pattern.given[reference.name], value, bound)
         except (Conflict, ZeroDivisionError) as conflict:
@@ -225,11 +225,12 @@ class Matcher:
         whole = self.sizes.type(dtype_of(value), (*shape[:-1], len(want.operands) * shape[-1]))
         return make_node("Concat", [part] * len(want.operands), {"axis": len(shape) - 1}, [whole])
 
-    def _number(self, reference: Scalar, value: Value, bound: Bindings) -> Bindings:
+    def _number(self, reference: Scalar, value: Value, bound: Bindings, is_wide: bool) -> Bindings:
         fill = self.constants.fill(value)
         if fill is None:
             raise Conflict(f"expected the number {reference.number}, found no constant that holds one number")
-        bound = bound.with_dtype(_element_type(value))
+        dtype = _element_type(value)
+        bound = bound if is_wide and dtype.is_float else bound.with_dtype(dtype)
         if isinstance(reference.number, str):
             return bound.with_name(reference.number, exact(fill, value))
         expression = reference.number.expression

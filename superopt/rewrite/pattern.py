@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from superopt.errors import BadInput
 from superopt.ops.registry import Operator, Registry
-from superopt.rewrite.expression import Listing, Name
+from superopt.rewrite.expression import Listing, Name, Text
 from superopt.rewrite.program import find
 from superopt.rewrite.rule import Call, Given, Number, Operand, Rule, calls_of
 
@@ -48,6 +48,15 @@ class PatternNode:
     call: Call
     operator: Operator
     operands: tuple[Reference, ...]
+    is_wide: bool = False
+    """Whether it computes in a wider type than the rule's inputs have: from a cast to it up to the cast back."""
+
+    @property
+    def gives_wide(self) -> bool:
+        return (self.is_wide and not self._casts("narrower")) or self._casts("wider")
+
+    def _casts(self, to: str) -> bool:
+        return self.call.op == "Cast" and dict(self.call.arguments).get("to") == Text(to)
 
     @property
     def repeats(self) -> Input | None:
@@ -149,6 +158,8 @@ def compile_pattern(rule: Rule, registry: Registry) -> Pattern:
     roots = tuple(k for k in range(len(builder.nodes)) if k not in read)
     ordered, climbs = _plan(builder.nodes, roots)
     made = tuple(builder.made)
+    if any(isinstance(o, Input) for n in builder.nodes if n.is_wide for o in n.operands):
+        raise BadInput(f"{rule.name}: a tensor that is given is read between a cast to a wider type and the cast back")
     return Pattern(rule, tuple(builder.nodes), results, ordered, climbs, made)  # pyright: ignore[reportArgumentType]
 
 
@@ -172,7 +183,8 @@ class _Builder:
 
     def _call(self, call: Call) -> int:
         operands = tuple(self._operand(o) for o in call.operands)
-        self.nodes.append(PatternNode(call, find(call, self.registry), operands))
+        is_wide = any(isinstance(o, Result) and self.nodes[o.node].gives_wide for o in operands)
+        self.nodes.append(PatternNode(call, find(call, self.registry), operands, is_wide))
         return len(self.nodes) - 1
 
     def _operand(self, operand: Operand) -> Reference:

@@ -14,7 +14,7 @@ from typing import Any
 
 from superopt.ir.graph import Node, Opaque, Value
 from superopt.ir.tensor import Tensor as Weights
-from superopt.ir.types import TensorType
+from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import Condition, deciding
 from superopt.ops.evaluate import sized
 from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
@@ -28,6 +28,7 @@ from superopt.rewrite.spelling import canonical
 
 _ABSENT_WHEN_EMPTY = frozenset({"roi", "scales", "sizes"})
 """Inputs of Resize: older opsets want the one before another written, if only as an empty list."""
+NARROW_FLOATS = frozenset({DType.FLOAT16, DType.BFLOAT16})
 
 
 class Undetermined(Exception):
@@ -128,6 +129,8 @@ class Reader:
             known = None in operands or any(v is not None and self.constants.tensor(v) is not None for v in operands)
             fills = tuple(None if v is None or not known else self.constants.fill(v) for v in operands)
             spelled = canonical(newest, raw, shapes, results, fills)
+            if node.op == "Cast" and (word := _cast_in_words(node)):
+                spelled = replace(spelled, arguments={**spelled.arguments, "to": word})
             kept = tuple(v if k not in spelled.dropped else None for k, v in enumerate(operands))
             with deciding(strictly):
                 problem = self._same_meaning(node, own, raw, operands, newest, spelled.arguments, kept)
@@ -188,7 +191,8 @@ class Reader:
         """Empty when both spellings give one formula, and the shapes that the node's types say."""
         tensors = [self._tensor(k, v) for k, v in enumerate(operands)]
         pairs = zip(own.tensors, operands, strict=False)
-        types = {p.name: "bool" for p, v in pairs if v is not None and str(dtype_of(v)) == "bool"}
+        told = {p.name: str(dtype_of(v)) for p, v in pairs if v is not None}
+        types = told if own.name == "Cast" else {name: "bool" for name, kind in told.items() if kind == "bool"}
         if any(isinstance(v, Fraction) for v in raw.values()):  # definitions refuse some numbers, and look for floats
             own.apply(tensors, {k: float(v) if isinstance(v, Fraction) else v for k, v in raw.items()}, len(node.types))
         before = own.apply(tensors, raw, len(node.types), types)
@@ -221,6 +225,15 @@ class Reader:
         if fill is not None and math.isfinite(fill):
             return constant(exact(fill, value), shape)
         return _access(f"x{position}", shape)
+
+
+def _cast_in_words(cast: Node) -> str:
+    """`wider` or `narrower`, between float32 and types that it holds; its formula tells whether that says it all."""
+    given = cast.inputs[0]
+    before, after = None if given is None else dtype_of(given), dtype_of(Value(cast))
+    if before is after or (before in NARROW_FLOATS and after is DType.FLOAT32):
+        return "wider"
+    return "narrower" if before is DType.FLOAT32 and after in NARROW_FLOATS else ""
 
 
 def _access(name: str, shape: tuple[Index, ...]) -> Tensor:

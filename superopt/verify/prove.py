@@ -122,6 +122,8 @@ def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Ve
         return Verdict("unknown", str(failure), proved, took())
     except (TooManyPaths, Inexpressible, NotCovered) as failure:
         return Verdict("unknown", f"{failure}", proved, took())
+    except TypeError as failure:
+        return Verdict("unknown", f"a formula takes no unknown where the rule has one: {failure}", proved, took())
     except RecursionError:
         return Verdict("unknown", "too deeply nested", proved, took())
     except OutOfTime:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +21,7 @@ from onnx import helper
 from superopt.ops.condition import Condition
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
-from superopt.rewrite.expression import evaluate
+from superopt.rewrite.expression import Text, evaluate
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks, find
 from superopt.rewrite.rule import Call, Number, Operand, Rule
 from tests.rewrite.writer import PLAIN, NotWritable, Spelling, Writer
@@ -96,16 +96,25 @@ class _Written(Program):
 
     writer: Writer
 
-    def _operand(self, operand: Operand, values: Mapping[str, Tensor]) -> Tensor | None:
-        tensor = super()._operand(operand, values)
-        if tensor is not None and id(tensor) not in self.writer.names:
-            number = self.names[operand] if isinstance(operand, str) else None
-            self.writer.name(tensor, self.writer.number(_expression(operand, number, self.names)))
-        return tensor
+    def _operands(self, call: Call, values: Mapping[str, Tensor]) -> list[Tensor | None]:
+        """Numbers last: they are of the type of what they meet."""
+        numbers = [isinstance(o, Number) or (isinstance(o, str) and o not in values) for o in call.operands]
+        found = [
+            None if is_number else self._operand(o, values) for o, is_number in zip(call.operands, numbers, strict=True)
+        ]
+        wide = any(map(self.writer.is_wide, found))
+        for k, (operand, is_number) in enumerate(zip(call.operands, numbers, strict=True)):
+            if is_number:
+                found[k] = tensor = self._operand(operand, values)
+                assert tensor is not None
+                number = self.names[operand] if isinstance(operand, str) else None
+                text = self.writer.number(_expression(operand, number, self.names), wide=wide)
+                self.writer.name(tensor, text)
+        return found
 
     def _call(self, call: Call, values: Mapping[str, Tensor], outputs: int) -> tuple[Tensor, ...]:
         operator = find(call, self.registry)
-        operands = [self._operand(o, values) for o in call.operands]
+        operands = self._operands(call, values)
         arguments = {name: self._argument(value) for name, value in call.arguments}
         if call.bundle is not None:
             ranks = tuple(o.rank for o in operands if o is not None)
@@ -152,6 +161,8 @@ def instance(
 ) -> Instance:
     """One draw; raises where the numbers drawn are not legal, or the opset lacks an operator."""
     rng = np.random.default_rng(seeds)
+    if any(dict(call.arguments).get("to") == Text("wider") for call in rule.calls):
+        spelling = replace(spelling, dtype="float16")
     writer = Writer(registry, opset, spelling, rng)
     program = _Written(rule, registry, Drawn(rng, spelling.least))
     program.writer = writer

@@ -64,8 +64,13 @@ class Writer:
     """Of tensors, by identity."""
     kept: dict[str, Tensor] = field(default_factory=dict)
     domains: set[str] = field(default_factory=set)
+    wide: set[str] = field(default_factory=set)
+    """Values of a wider type than the inputs', by name."""
     newest: bool = True
     counter: int = 0
+
+    def is_wide(self, tensor: Tensor | None) -> bool:
+        return tensor is not None and self.names.get(id(tensor)) in self.wide
 
     def fresh(self, base: str) -> str:
         self.counter += 1
@@ -85,9 +90,9 @@ class Writer:
             self.initializers.append(numpy_helper.from_array(array, name))
         return name
 
-    def number(self, value: Any) -> str:
+    def number(self, value: Any, *, wide: bool = False) -> str:
         shape = (1,) if self.chance(self.spelling.number_axes) else ()
-        array = np.full(shape, number_of(value)).astype(self.spelling.dtype)
+        array = np.full(shape, number_of(value)).astype("float32" if wide else self.spelling.dtype)
         return self.constant(array, self.fresh("number"))
 
     def call(
@@ -126,6 +131,9 @@ class Writer:
         told: dict[str, Any] = {name: value for name, value in attributes.items() if _is_told(value)}
         self.nodes.append(helper.make_node(operator.name, inputs, outputs, domain=operator.domain, **told))
         self.domains.add(operator.domain)
+        cast = arguments["to"] if operator.name == "Cast" else None
+        if cast == "wider" or (cast is None and any(map(self.is_wide, operands))):
+            self.wide.update(outputs)
         for tensor, name in zip(results, outputs, strict=True):
             self.name(tensor, name)
 
@@ -145,6 +153,9 @@ class Writer:
             found["axes"] = [a - total if a >= 0 and self.chance(0.5) else a for a in found["axes"]]
         if operator.name == "Pad" and found.get("axes") is not None and (self.opset < 18 or self.chance(0.5)):
             found = dict(widened(found, rank))
+        if operator.name == "Cast" and isinstance(found["to"], str):
+            to = "float32" if found["to"] == "wider" else self.spelling.dtype
+            found["to"] = int(helper.np_dtype_to_tensor_dtype(np.dtype(to)))
         if operator.name == "Reshape" and operands[0] is not None:
             found["shape"] = self._target(list(found["shape"]), operands[0].shape)
         return found
