@@ -82,6 +82,7 @@ rules: $(READY)
 	$(GENERATE) --recipe taso --seconds 6 --candidates 16 $(foreach r,pointwise reduce linear conv fused,--known rules/generated/$(r).rules)
 	$(GENERATE) --recipe aimed --seconds 60 --candidates 30 $(foreach r,pointwise reduce linear layout conv fused taso,--known rules/generated/$(r).rules)
 	$(GENERATE) --recipe gates --seconds 60 --candidates 30 $(foreach r,pointwise reduce linear layout conv fused taso aimed,--known rules/generated/$(r).rules)
+	$(GENERATE) --recipe kernels
 	$(GENERATE) --recipe tiles --seconds 150
 	$(GENERATE) --recipe macros --seconds 60 $(foreach r,pointwise reduce linear layout conv fused taso aimed gates,--known rules/generated/$(r).rules)
 	$(BIN)/superopt rules reduce rules/generated

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -213,6 +214,21 @@ def vocabulary(rng) -> Part:
     return Part("a vocabulary, 1024 x 768 x 50257", drawn(rng, rows, width, scale=1.0), forms)
 
 
+def biases(rng, rows: int, width: int, columns: int) -> Part:
+    """A product with a bias, as in ConvNeXt and GPT-2."""
+    constants = {"w": drawn(rng, width, columns), "b": drawn(rng, columns)}
+    product = node("MatMul", "x w", "p")
+    forms = [
+        Form("Gemm", [node("Gemm", "x w b", "out")], constants),
+        Form("MatMul, Add", [product, node("Add", "p b", "out")], constants),
+        Form("MatMul, Sum", [product, node("Sum", "p b", "out")], constants),
+        Form("MatMul, Add, Gelu", [product, node("Add", "p b", "s"), node("Gelu", "s", "out", MICROSOFT)], constants),
+        Form("MatMul, BiasGelu", [product, node("BiasGelu", "p b", "out", MICROSOFT)], constants),
+        Form("MatMul alone", [node("MatMul", "x w", "out")], constants),
+    ]
+    return Part(f"a bias of a product, {rows} x {width} x {columns}", drawn(rng, rows, width, scale=1.0), forms)
+
+
 def depthwise(rng) -> Part:
     """ConvNeXt's windows of 7 x 7, one channel each."""
     channels, side = 96, 56
@@ -241,6 +257,9 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     normalization,
     windows,
     vocabulary,
+    partial(biases, rows=50176, width=96, columns=384),
+    partial(biases, rows=1024, width=768, columns=3072),
+    partial(biases, rows=128, width=768, columns=768),
     depthwise,
 )
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from superopt.cost import products, traffic
 from superopt.cost.columns import Amounts, Column
-from superopt.cost.fusions import ABSORBED, ALONE
+from superopt.cost.fusions import ABSORBED, ALONE, BIAS
 from superopt.cost.kinds import KINDS
 from superopt.cost.measures import Measures, typed
 from superopt.cost.weights import is_weight
@@ -33,10 +33,11 @@ _COUNTERS: dict[str, _Counter] = {
 
 def amounts(node: Node, measures: Measures, role: str = ALONE) -> Amounts:
     """What a run-time node costs by itself, absorbed by a neighbour, or as another operator that it is the end of."""
-    if role == ABSORBED:
+    if role in (ABSORBED, BIAS):
         data = [v for v in node.inputs if v is not None and not is_weight(v)]
         what = node.op if len(data) < 2 else f"{node.op} of data"
-        return ((Column("absorbed", "byte", what), measures.bytes(node.outputs[0])),)
+        passing = (Column("absorbed", "byte", what), measures.bytes(node.outputs[0]))
+        return (passing, *products.bias(node, measures)) if role == BIAS else (passing,)
     op = role or node.op
     kind = KINDS.get(op, "element-wise")
     if kind == "view" or not node.types:

@@ -3,7 +3,9 @@
 The runtime's own optimizer is not run here: it would take longer than all the rest of pricing a candidate. Instead each
 node gets a role. Most stand alone. Absorbed nodes are done by a neighbour in passing: what follows a convolution or a
 product (scales, biases, normalizations by constants, an activation), what a product undoes for itself (a transpose, a
-scale), transposes that cancel. And the last node of a spelled-out function is priced as that function.
+scale), transposes that cancel. A bias that a product takes in is told apart: it is no work on a CPU, but on a GPU
+onnxruntime writes it to every row of the result first, by a kernel of its own. And the last node of a spelled-out
+function is priced as that function.
 
     linear      a result of a convolution or product, or that scaled and shifted by constants
     added       another tensor of the same shape was added to it
@@ -24,6 +26,7 @@ Stage: TypeAlias = Literal["linear", "added", "activated"]
 
 ALONE: Final = ""
 ABSORBED: Final = "absorbed"
+BIAS: Final = "bias of a product"
 
 _CONVOLUTIONS = frozenset(("Conv", "FusedConv", "NhwcConv", "NhwcFusedConv"))
 _PRODUCTS = frozenset(("MatMul", "Gemm", "FusedMatMul", "FusedGemm"))
@@ -46,7 +49,7 @@ def roles(nodes: Sequence[Node], uses: Mapping[Value, int]) -> dict[Node, str]:
             found[node] = spelling.op
             found.update((n, ABSORBED) for n in spelling.inner)
             before = spelling.x.node
-            if before is not None and uses.get(spelling.x) == inside[spelling.x] and _joins(spelling.op, before):
+            if before is not None and uses.get(spelling.x) == inside[spelling.x] and _joins(spelling.op, before, uses):
                 found[before] = ABSORBED
     _follow_chains(nodes, uses, found)
     for node in nodes:
@@ -62,9 +65,18 @@ def _reads(nodes: Sequence[Node]) -> dict[Value, int]:
     return found
 
 
-def _joins(op: str, before: Node) -> bool:
-    """Gelu with a bias and normalization with a residual are kernels of their own."""
-    return op in _TAKES_SUM and before.op == "Add" and not before.domain
+def _joins(op: str, before: Node, uses: Mapping[Value, int]) -> bool:
+    """Gelu with a bias and normalization with a residual are kernels of their own; but a product takes its bias in
+    before anything else is looked at."""
+    return op in _TAKES_SUM and before.op == "Add" and not before.domain and not _is_bias_of_product(before, uses)
+
+
+def _is_bias_of_product(add: Node, uses: Mapping[Value, int]) -> bool:
+    made = [v for v in add.inputs if v is not None and not is_weight(v)]
+    before = made[0].node if len(made) == 1 else None
+    if before is None or before.op not in _PRODUCTS or uses.get(made[0], 0) != 1:
+        return False
+    return not before.attribute("activation") and _is_bias_or_scale(add)
 
 
 def _follow_chains(nodes: Sequence[Node], uses: Mapping[Value, int], found: dict[Node, str]) -> None:
@@ -82,7 +94,7 @@ def _follow_chains(nodes: Sequence[Node], uses: Mapping[Value, int], found: dict
             following = _following(*reached, node, value)
             if following is not None:
                 stages[node] = (reached[0], following)
-                found[node] = ABSORBED
+                found[node] = BIAS if node.op == "Add" and reached[0].op in _PRODUCTS else ABSORBED
                 break
 
 
@@ -110,7 +122,7 @@ def _absorb_operands(node: Node, uses: Mapping[Value, int], found: dict[Node, st
         if value is None or before is None or before in found or before.domain or uses.get(value, 0) != 1:
             continue
         undoes = node.op in _PRODUCTS and not node.domain and (_swaps_last_two(before) or _is_scale(before))
-        if undoes or _joins(node.op, before):
+        if undoes or _joins(node.op, before, uses):
             found[before] = ABSORBED
     if node.op == "Transpose" and node not in found:
         undone = _undone_transpose(node, uses)

@@ -13,6 +13,10 @@ SHARED = 1 << 17
 """Operations from which on a product is shared among threads, which costs something each time."""
 THIN = 8
 """Channels below which a convolution has none of the kernels that are fast: tensor cores take eight at once."""
+ALIGNED = 8
+"""Columns that kernels for 16 bits read at once: a product whose number of columns it does not divide gets none of
+the fast ones."""
+_RAGGED = ("ragged", "ragged float16", "ragged bfloat16")
 _FILTERS = {"QLinearConv": 3, "QLinearMatMul": 3}  # where weights stand among the operands, when not second
 
 
@@ -68,10 +72,22 @@ def product(node: Node, op: str, measures: Measures) -> Amounts:
     right = operand(node, second)
     style = "weights" if right is not None and is_weight(right) else "data"
     operations = 2.0 * measures.elements(node.outputs[0]) * inner
+    columns, ragged = measures.shape(node.outputs[0])[-1:], typed(node, "ragged")
+    is_ragged = bool(columns) and columns[0] % ALIGNED != 0 and ragged in _RAGGED
     return (
         (Column("product", "operation", typed(node, style)), operations),
+        *(((Column("product", "operation", ragged), operations),) if is_ragged else ()),
         (Column("product", "byte", style), moved(node, measures)),
         (Column("product", "run"), float(operations >= SHARED)),
+        *(bias(node, measures) if op == "Gemm" and operand(node, 2) is not None else ()),
+    )
+
+
+def bias(node: Node, measures: Measures) -> Amounts:
+    """What it takes to have a product begin from a bias instead of from nothing."""
+    return (
+        (Column("launch", "run", "bias"), 1.0),
+        (Column("product", "element", "bias"), measures.elements(node.outputs[0])),
     )
 
 

@@ -6,7 +6,7 @@ from specs import load
 from superopt.cost.coefficients import ON_CUDA, PRIORS, Coefficients
 from superopt.cost.columns import Column
 from superopt.cost.features import amounts
-from superopt.cost.fusions import ABSORBED
+from superopt.cost.fusions import ABSORBED, BIAS
 from superopt.cost.kinds import KINDS
 from superopt.cost.measures import UNKNOWN_SHAPE, Measures
 from superopt.cost.workloads import data, node, weights, whole
@@ -26,6 +26,24 @@ def test_a_product_counts_operations_and_bytes():
     assert found["product byte weights"] == 4 * (2 * 5 * 3 + 3 * 4 + 2 * 5 * 4)
     transposed = counted(node("Gemm", [data(0, (3, 5)), data(1, (3, 4))], (5, 4), attributes={"transA": 1}))
     assert transposed["product operation data"] == 2 * 5 * 4 * 3
+
+
+def test_columns_that_eight_does_not_divide_are_told():
+    x = data(0, (5, 3), DType.FLOAT16)
+    odd = counted(node("MatMul", [x, weights(3, 9, dtype=DType.FLOAT16)], (5, 9)))
+    assert odd["product operation ragged float16"] == odd["product operation weights float16"] == 2 * 5 * 9 * 3
+    even = counted(node("MatMul", [x, weights(3, 16, dtype=DType.FLOAT16)], (5, 16)))
+    assert not any("ragged" in column for column in even)
+
+
+def test_a_bias_of_a_product_is_told_wherever_it_is_written():
+    x, w = data(0, (5, 3)), weights(3, 4)
+    gemm = counted(node("Gemm", [x, w, weights(4)], (5, 4)))
+    assert gemm["product element bias"] == 20
+    assert "product element bias" not in counted(node("Gemm", [x, w], (5, 4)))
+    added = counted(node("Add", [data(0, (5, 4)), weights(4)], (5, 4)), BIAS)
+    assert added["product element bias"] == 20
+    assert added["absorbed byte Add"] == 80
 
 
 def test_a_convolution_counts_by_its_window_and_groups():

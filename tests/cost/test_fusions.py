@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from superopt.cost.fusions import ABSORBED, roles
+from superopt.cost.fusions import ABSORBED, BIAS, roles
 from superopt.cost.workloads import data, node, number, weights, workload
 from superopt.ir.graph import Graph, Node, Value
 
@@ -71,7 +71,18 @@ def test_a_product_takes_bias_scale_and_transpose():
     product = node("MatMul", [scaled.outputs[0], swapped.outputs[0]], (8, 8))
     biased = node("Add", [product.outputs[0], weights(8)], (8, 8))
     found = played(workload([x, y], swapped, scaled, product, biased))
-    assert found == {"Transpose": ABSORBED, "Mul": ABSORBED, "Add": ABSORBED}
+    assert found == {"Transpose": ABSORBED, "Mul": ABSORBED, "Add": BIAS}
+
+
+def test_a_product_has_its_bias_before_a_gelu_sees_it():
+    x = data(0, ROWS)
+    product = node("MatMul", [x, weights(16, 16)], ROWS)
+    biased = node("Add", [product.outputs[0], weights(16)], ROWS)
+    found = played(workload([x], product, biased, node("Gelu", biased.outputs, ROWS)))
+    assert found == {"Add": BIAS}
+    assert played(workload([x], product, biased, *gelu(biased.outputs[0])))["Add"] == BIAS
+    plain = node("Add", [x, weights(16)], ROWS)
+    assert played(workload([x], plain, node("Gelu", plain.outputs, ROWS))) == {"Add": ABSORBED}
 
 
 def gelu(x: Value) -> list[Node]:
