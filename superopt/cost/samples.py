@@ -89,6 +89,7 @@ def _for_large_devices(dtype: DType) -> Iterator[Graph]:
     for rows, inner, columns in _LARGE_PRODUCTS:
         operands = data(0, (rows, inner), dtype), weights(inner, columns, dtype=dtype)
         yield _one("MatMul", operands, (rows, columns))
+    yield from _with_biases(*_LARGE_PRODUCTS[-1], dtype)
     for batch, rows, inner, columns in _BATCHED[:1]:
         operands = data(0, (1, batch, rows, inner), dtype), data(1, (1, batch, inner, columns), dtype)
         yield _one("MatMul", operands, (1, batch, rows, columns))
@@ -107,6 +108,18 @@ def _for_large_devices(dtype: DType) -> Iterator[Graph]:
         yield _one("BiasAdd", (x, row, y), shape, domain=_RUNTIME)
 
 
+def _with_biases(rows: int, inner: int, columns: int, dtype: DType) -> Iterator[Graph]:
+    """What goes with a product: its bias, taken in or added behind it, and columns that do not come in eights."""
+    x, w, row = data(0, (rows, inner), dtype), weights(inner, columns, dtype=dtype), weights(columns, dtype=dtype)
+    yield _one("Gemm", (x, w, row), (rows, columns))
+    product = node("MatMul", [x, w], (rows, columns))
+    for op in ("Add", "Sum"):
+        yield workload([x], product, node(op, [product.outputs[0], row], (rows, columns)))
+    yield _one("MatMul", (x, weights(inner, columns + 1, dtype=dtype)), (rows, columns + 1))
+    long = data(0, (8 * rows, inner), dtype)
+    yield from (_one(op, (long, weights(inner, dtype=dtype)), (8 * rows, inner)) for op in ("Add", "Mul"))
+
+
 def _of_batches(dtype: DType) -> Iterator[Graph]:
     """Where bytes decide, and not launches."""
     n, c, h, w = _BATCH
@@ -114,6 +127,7 @@ def _of_batches(dtype: DType) -> Iterator[Graph]:
     half, window = (n, c // 2, h, w), {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
     yield from (_one(op, (x, y), _BATCH) for op in ("Add", "Mul"))
     yield from (_one(op, (x, number(0.5, dtype)), _BATCH) for op in ("Add", "Mul", "Div", "Max"))
+    yield from (_one(op, (x, weights(c, 1, 1, dtype=dtype)), _BATCH) for op in ("Add", "Mul"))
     yield from (_one(op, (x,), _BATCH) for op in ("Relu", "HardSigmoid", "HardSwish", "Sigmoid", "Erf"))
     yield _one("Clip", (x, number(0.0, dtype), number(6.0, dtype)), _BATCH)
     yield _one("Transpose", (x,), (n, h, w, c), attributes={"perm": (0, 2, 3, 1)})

@@ -16,7 +16,8 @@ def elementwise(node: Node, op: str, measures: Measures) -> Amounts:
 
 def _broadcast(node: Node, measures: Measures) -> Amounts:
     """Operands of unequal shapes are combined stretch by stretch: over the last axes that all of them vary along, or
-    that all but one lack. A last axis of size 1 under axes that are broadcast makes every element a stretch."""
+    that all but one lack. A last axis of size 1 under axes that are broadcast makes every element a stretch. A GPU
+    works out for every element which of a vector goes with it."""
     shape = measures.shape(node.outputs[0])
     operands = [s for s in map(measures.shape, node.inputs) if s and s != shape]
     if not operands or not shape:
@@ -28,7 +29,10 @@ def _broadcast(node: Node, measures: Measures) -> Amounts:
         if pattern is not None and varies != pattern:
             break
         span, pattern = span * size, varies
-    return ((Column("piece", "run", "broadcast"), math.prod(shape) / max(1, span)),)
+    pieces = Column("piece", "run", "broadcast"), math.prod(shape) / max(1, span)
+    if all(math.prod(s) == 1 for s in operands):
+        return (pieces,)
+    return (pieces, (Column("element-wise", "element", "broadcast"), float(math.prod(shape))))
 
 
 def function(node: Node, op: str, measures: Measures) -> Amounts:
