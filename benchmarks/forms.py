@@ -237,15 +237,7 @@ def depthwise(rng) -> Part:
     forms = [
         Form("Conv with bias", [node("Conv", "x k b", "out", **same)], constants),
         Form("Conv", [node("Conv", "x k", "out", **same)], constants),
-        Form(
-            "NhwcConv between transposes",
-            [
-                node("Transpose", "x", "t", perm=[0, 2, 3, 1]), node("Transpose", "k", "kt", perm=[0, 2, 3, 1]),
-                node("NhwcConv", "t kt b", "y", MICROSOFT, **same), node("Transpose", "y", "out", perm=[0, 3, 1, 2]),
-            ],
-            constants,
-        ),
-    ]  # fmt: skip
+    ]
     return Part(
         "windows of 7 x 7 by channel, 16 x 96 x 56 x 56", drawn(rng, 16, channels, side, side, scale=1.0), forms
     )

@@ -1,11 +1,12 @@
 # pyright: basic
 """Kernel by kernel: what a network spends its time on, ours beside torch.compile's.
 
-    python benchmarks/kernels.py benchmarks/.cache/gpu/resnet50-fp16-b16 …
+    python benchmarks/kernels.py benchmarks/.cache/gpu/resnet50-fp16-b16 … [--under prefer_nhwc=1,fuse_conv_bias=1 …]
 
 The folders are those that gpu.py works in. Of each: superopt's result with its options (the original where that came
-back), and torch.compile. Kernels are recorded by torch's profiler, without CUDA graphs, so gaps between launches are
-not in the sums; long names are cut short, and those that are then alike added up.
+back), or the original under the CUDA provider's options given, and torch.compile. Kernels are recorded by torch's
+profiler, without CUDA graphs, so gaps between launches are not in the sums; long names are cut short, and those that
+are then alike added up.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +72,19 @@ def ours(folder: Path) -> tuple[str, dict[str, tuple[float, float]]]:
     options = dict(report.deployment.options) if report.deployment else {}
     options.pop("cuda.enable_cuda_graph", None)
     model = folder / ("superopt.onnx" if changed else "model.onnx")
+    return ("superopt" if changed else "the original"), run_by_us(folder, model, options)
+
+
+def original(folder: Path, under: str) -> tuple[str, dict[str, tuple[float, float]]]:
+    options = dict(each.split("=", 1) for each in under.split(",") if each)
+    named = {f"cuda.{name}": value for name, value in options.items()}
+    return f"the original under {under or 'no options'}", run_by_us(folder, folder / "model.onnx", named)
+
+
+def run_by_us(folder: Path, model: Path, options: Mapping[str, str]) -> dict[str, tuple[float, float]]:
     with Session(model, deployment_of(options, "cuda")) as session:
         binding = session.bind(read_arrays(folder / "inputs.npz"))
-        return ("superopt" if changed else "the original"), recorded(binding.run)
+        return recorded(binding.run)
 
 
 def compiled(folder: Path, place: list[Any]) -> dict[str, tuple[float, float]]:
@@ -92,6 +103,7 @@ def compiled(folder: Path, place: list[Any]) -> dict[str, tuple[float, float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--under", action="append", metavar="NAME=VALUE,…", help="the original, with these options")
     parser.add_argument("--top", type=int, default=14, metavar="N", help="kernels to show")
     parser.add_argument("--no-torch", action="store_true", help="ours alone")
     given = parser.parse_args()
@@ -99,7 +111,8 @@ def main() -> int:
         name, dtype, batch = folder.name.rsplit("-", 2)
         print(f"# {name} {dtype} {batch}")
         try:
-            print(table(*ours(folder), given.top))
+            found = [original(folder, under) for under in given.under] if given.under else [ours(folder)]
+            print("\n".join(table(title, kernels, given.top) for title, kernels in found))
             if not given.no_torch:
                 print(table("torch.compile", compiled(folder, [name, dtype, int(batch[1:])]), given.top), flush=True)
         except (RuntimeError, OSError, ValueError) as error:  # one network is not worth the others
