@@ -83,6 +83,7 @@ rules: $(READY)
 	$(GENERATE) --recipe aimed --seconds 60 --candidates 30 $(foreach r,pointwise reduce linear layout conv fused taso,--known rules/generated/$(r).rules)
 	$(GENERATE) --recipe gates --seconds 60 --candidates 30 $(foreach r,pointwise reduce linear layout conv fused taso aimed,--known rules/generated/$(r).rules)
 	$(GENERATE) --recipe kernels
+	$(GENERATE) --recipe numbers --seconds 60
 	$(GENERATE) --recipe tiles --seconds 150
 	$(GENERATE) --recipe macros --seconds 60 $(foreach r,pointwise reduce linear layout conv fused taso aimed gates,--known rules/generated/$(r).rules)
 	$(BIN)/superopt rules reduce rules/generated
