@@ -15,6 +15,7 @@ from superopt.rewrite.kernels import runs_on_cuda
 pytestmark = pytest.mark.unit
 
 CONV, GEMM = "com.microsoft::FusedConv", "com.microsoft::FusedGemm"
+SKIPPED = "com.microsoft::SkipSimplifiedLayerNormalization"
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,9 @@ CONV, GEMM = "com.microsoft::FusedConv", "com.microsoft::FusedGemm"
         (GEMM, DType.FLOAT32, {"activation": "Relu"}, False),
         ("Conv", DType.FLOAT16, {}, True),
         ("com.microsoft::FusedMatMul", DType.FLOAT16, {}, True),
+        (SKIPPED, DType.FLOAT32, {}, True),
+        (SKIPPED, DType.FLOAT16, {}, False),
+        (SKIPPED, DType.BFLOAT16, {}, False),
     ],
 )
 def test_what_has_a_kernel(kind: str, dtype: DType, arguments: dict[str, Any], runs: bool) -> None:
