@@ -107,6 +107,16 @@ def test_what_is_slow_to_open_is_told_apart_in_further_time() -> None:
     assert max(comparison.seconds for comparison in found) < 90
 
 
+def test_what_is_twice_as_fast_is_not_lost_because_it_opens_slowly() -> None:
+    weather = Weather(noise=0.01, luck=0.01, opening=14.0)
+    found = [contest(World(k, weather), [RUN, RUN / 2], Method(seconds=5.0, further=60.0)) for k in range(10)]
+    assert count(found, "faster") == 10
+    assert all(c.seconds < 6 * 30 for c in found)  # two sittings to see it, four to confirm it
+    likely = [contest(World(k, weather), [RUN, RUN / 1.1], Method(seconds=5.0, further=60.0)) for k in range(10)]
+    assert count(likely, "faster") == 0
+    assert all(c.seconds < 5 + 60 + 2 * 30 for c in likely)
+
+
 def test_of_what_is_slow_to_open_no_more_equal_models_are_accepted() -> None:
     found = slow_to_open(1.0, 200, further=40.0)
     assert count(found, "faster") <= 2
