@@ -2,12 +2,13 @@
 
 Proofs are about real numbers, for which e^x of a large x, or the difference of two large numbers, is like any other.
 Here both sides are computed operator by operator, each result rounded to float32 as a good kernel would, on inputs that
-are large, small or far from zero: where the left side is finite and exact, the right side must be so too.
+are large, small or far from zero: where the left side is finite and exact, the right side must be so too. And what is
+cast to a wider type was cast for a reason: which kernels compute in that type by themselves no machine can know here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from superopt.ops.evaluate import Array, Unsupported, evaluate, sized
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import Impossible, Program, block_ranks
-from superopt.rewrite.rule import Rule
+from superopt.rewrite.rule import Rule, Step, calls_of
 from superopt.verify.instances import Numbers, draw
 
 RANGES = ((60.0, 0.0), (1.0, 100.0), (1.0, -100.0), (1.0, 1000.0), (1e-6, 0.0), (1e4, 0.0))
@@ -35,6 +36,8 @@ Sides = Callable[[float, float, bool], "tuple[Results, Results] | None"]
 
 def trades_safety(rule: Rule, registry: Registry) -> bool:
     """Whether the right side overflows, or loses more than three digits, where the left side does not."""
+    if _widens(rule.left) and not _widens(rule.right):
+        return True
     for sides in _draws(rule, registry):
         for scale, shift in RANGES:
             exact, single = sides(scale, shift, False), sides(scale, shift, True)
@@ -45,6 +48,10 @@ def trades_safety(rule: Rule, registry: Registry) -> bool:
             if not _is_near(single[1], exact[0]):
                 return True
     return False
+
+
+def _widens(side: Iterable[Step]) -> bool:
+    return any(call.casts("wider") for call in calls_of(side))
 
 
 def _draws(rule: Rule, registry: Registry) -> Iterator[Sides]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from superopt.errors import BadInput
 from superopt.ops.registry import Operator, Registry
-from superopt.rewrite.expression import Listing, Name, Text
+from superopt.rewrite.expression import Listing, Name
 from superopt.rewrite.program import find
 from superopt.rewrite.rule import Call, Given, Number, Operand, Rule, calls_of
 
@@ -53,10 +53,7 @@ class PatternNode:
 
     @property
     def gives_wide(self) -> bool:
-        return (self.is_wide and not self._casts("narrower")) or self._casts("wider")
-
-    def _casts(self, to: str) -> bool:
-        return self.call.op == "Cast" and dict(self.call.arguments).get("to") == Text(to)
+        return (self.is_wide and not self.call.casts("narrower")) or self.call.casts("wider")
 
     @property
     def repeats(self) -> Input | None:

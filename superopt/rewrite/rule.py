@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from superopt.rewrite.expression import Binary, Expression, Name, names_in
+from superopt.rewrite.expression import Binary, Expression, Name, Text, names_in
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,10 @@ class Call:
     arguments: tuple[tuple[str, Expression], ...] = ()
     bundle: str | None = None
     """`*a`: all attributes not named, the same wherever the bundle stands."""
+
+    def casts(self, to: str) -> bool:
+        """Whether it is a cast to what a rule calls `wider` or `narrower`."""
+        return self.op == "Cast" and dict(self.arguments).get("to") == Text(to)
 
     def __str__(self) -> str:
         parts = ["_" if o is None else str(o) for o in self.operands]

@@ -13,6 +13,11 @@ pytestmark = pytest.mark.unit
 REGISTRY = specs.load()
 
 UNSAFE = {
+    "squares in a narrower type": """given x: [m, n]
+  w = Cast(x, to="wider")
+  z = Cast(ReduceMean(Mul(w, w), axes=[1]), to="narrower")
+  =>
+  z = ReduceMean(Mul(x, x), axes=[1])""",
     "a difference of large numbers": """given x: [n]  y: [n]
   z = Sub(x, y)
   =>

@@ -21,7 +21,7 @@ from onnx import helper
 from superopt.ops.condition import Condition
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
-from superopt.rewrite.expression import Text, evaluate
+from superopt.rewrite.expression import evaluate
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks, find
 from superopt.rewrite.rule import Call, Number, Operand, Rule
 from tests.rewrite.writer import PLAIN, NotWritable, Spelling, Writer
@@ -161,7 +161,7 @@ def instance(
 ) -> Instance:
     """One draw; raises where the numbers drawn are not legal, or the opset lacks an operator."""
     rng = np.random.default_rng(seeds)
-    if any(dict(call.arguments).get("to") == Text("wider") for call in rule.calls):
+    if any(call.casts("wider") for call in rule.calls):
         spelling = replace(spelling, dtype="float16")
     writer = Writer(registry, opset, spelling, rng)
     program = _Written(rule, registry, Drawn(rng, spelling.least))
