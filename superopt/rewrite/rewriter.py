@@ -12,7 +12,7 @@ from superopt.rewrite.constants import WITHOUT_FORMULA, Constants
 from superopt.rewrite.emit import Emitter, Vocabulary
 from superopt.rewrite.match import Match, Matcher, Mismatch
 from superopt.rewrite.pattern import Pattern, compile_pattern
-from superopt.rewrite.piece import Piece, rewritten
+from superopt.rewrite.piece import Piece, new_nodes, rewritten
 from superopt.rewrite.reading import Reader
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.sizes import Sizes
@@ -44,6 +44,16 @@ class Taken:
     @property
     def rule(self) -> Rule:
         return self.match.pattern.rule
+
+    @property
+    def fresh(self) -> frozenset[Node]:
+        """The nodes that it made."""
+        return frozenset(new_nodes(self.made.values(), self.before))
+
+    def now(self, nodes: Iterable[Node]) -> frozenset[Node]:
+        """What became of nodes that were there before: those behind what it made read something else."""
+        moved = (self.moved.get(Value(node), Value(node)).node for node in nodes)
+        return frozenset(node for node in moved if node is not None)
 
     @property
     def step(self) -> Step:

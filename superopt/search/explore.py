@@ -27,10 +27,11 @@ from superopt.ir.graph import Node, Value
 from superopt.rewrite.likeness import Likeness
 from superopt.rewrite.match import Match
 from superopt.rewrite.pattern import Sort
-from superopt.rewrite.piece import Piece, new_nodes
+from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
 from superopt.search.candidate import Candidate
 from superopt.search.condense import condensed
+from superopt.search.descend import descended
 from superopt.search.themes import Theme
 
 USUAL = 20
@@ -65,6 +66,15 @@ class Explored:
     condensed: Candidate | None = None
     """Where fusing alone leads, whatever is predicted."""
 
+    @property
+    def best(self) -> Candidate:
+        """By prediction; the start where nothing is better."""
+        return min(self.candidates, key=lambda candidate: candidate.cost)
+
+    def with_best(self, better: Candidate) -> Explored:
+        first, *others = self.candidates
+        return replace(self, candidates=(first, better, *others))
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -78,18 +88,42 @@ def explore(
     start: Piece, rules: Rules, rewriter: Rewriter, price: Price, limits: Limits, taken: Container[str] = frozenset()
 ) -> Explored:
     """The cheapest graphs that the rules lead to, by prediction."""
+    first = Candidate(start, price(start), ())
     fused = condensed(start, rules, rewriter, price, limits.out_of_time, taken)
+    ends = [end for end in _ends(first, fused, rules, rewriter, price, limits, taken) if end.cost < first.cost]
     limits = replace(limits, alpha=1 + (limits.alpha - 1) * max(1.0, USUAL / max(1, len(start.members))))
-    search = _Search(rules, rewriter, price, limits, taken)
-    first, exhausted = search.run(start)
-    searches = [search]
     shorter = replace(limits, candidates=limits.candidates // 2)
+    searches: list[_Search] = []
+    if ends:
+        searches.append(_Search(rules, rewriter, price, shorter, taken))
+        searches[-1].run(min(ends, key=lambda end: end.cost))
+    search = _Search(rules, rewriter, price, limits, taken)
+    exhausted = search.run(first)
+    searches.append(search)
     for sort in search.obstacles():
         searches.append(_Search(rules, rewriter, price, shorter, taken, without=sort))
-        searches[-1].run(start)
-    kept = [candidate for each in searches for candidate in each.kept]
+        searches[-1].run(first)
+    kept = [*ends, *(candidate for each in searches for candidate in each.kept)]
     seen = 1 + sum(each.count for each in searches)
     return Explored((first, *_cheapest(kept, limits.keep)), seen, exhausted, fused)
+
+
+def _ends(
+    first: Candidate,
+    fused: Candidate | None,
+    rules: Rules,
+    rewriter: Rewriter,
+    price: Price,
+    limits: Limits,
+    taken: Container[str],
+) -> Iterator[Candidate]:
+    """Where fusing leads, and where the shortest ways down lead from the start and from there."""
+    starts = [first] if fused is None else [fused, first]
+    for start in starts:
+        yield start
+        end = descended(start, rules, rewriter, price, limits.out_of_time, taken)
+        if end is not None:
+            yield end
 
 
 def _cheapest(candidates: list[Candidate], count: int) -> list[Candidate]:
@@ -129,16 +163,15 @@ class _Search:
         self.turn = False
         self.best = self.deepest = float("inf")
 
-    def run(self, start: Piece) -> tuple[Candidate, bool]:
-        """The start, and whether nothing is left to be looked at."""
-        first = Candidate(start, self.price(start), ())
-        self.best = first.cost
-        self.visited.add(self.likeness.of(start.results))
-        heapq.heappush(self.queue, (first.cost, 0, first))
+    def run(self, start: Candidate) -> bool:
+        """Whether nothing is left to be looked at."""
+        self.best = start.cost
+        self.visited.add(self.likeness.of(start.piece.results))
+        heapq.heappush(self.queue, (start.cost, 0, start))
         while (current := self._next()) is not None:
             if not self._expand(current):
-                return first, False
-        return first, True
+                return False
+        return True
 
     def obstacles(self) -> list[Sort]:
         """Sorts of rules that were taken in the place of much else, the worst first."""
@@ -257,8 +290,7 @@ class _Search:
         steps = (*current.steps, step)
         if cost < current.cost:
             return Candidate(step.after, cost, steps)
-        fresh = new_nodes(made.values(), current.piece)
-        return Candidate(step.after, cost, steps, frozenset(fresh), current.climb + 1)
+        return Candidate(step.after, cost, steps, step.fresh, current.climb + 1)
 
     def _is_idle(self, match: Match, cost: float, before: float) -> bool:
         """Whether it pays nothing and leads nowhere: another order of sums that moves no weight, or the same work at

@@ -21,6 +21,7 @@ from superopt.search.ending import Ending
 from superopt.search.explore import Explored
 from superopt.search.follow import follow
 from superopt.search.forecast import Forecast
+from superopt.search.hills import Hill, climbed, hills_of
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import Judge, Look
 from superopt.search.mutated import mutated_regions
@@ -32,6 +33,8 @@ from superopt.search.stages import Tell
 from superopt.search.trace import traced
 
 ROUNDS = 4
+AGAIN = 0.5
+"""Of the time that a search of regions took: for what they can tell each other."""
 LEAST_SHARE = 0.002
 """Part of the model's predicted time under which a region is not looked at."""
 
@@ -66,6 +69,8 @@ class Hunter:
         self.forecast = forecast or Forecast()
         self.judge = judging(scales, budget, self.found, tell, ending, self.forecast)
         self._choices: dict[str, Choice] = {}
+        self._hills: dict[Hill, None] = {}
+        """Ways over hills, in the order in which they were found."""
         self._stop = False
 
     def run(self, piece: Piece, where: str = "") -> Piece:
@@ -205,10 +210,28 @@ class Hunter:
         tasks = [Task(look.region.piece, self._price_within_growth(look), share) for look in looks]
         asked = self.ending.is_asked
         found = explore_all(tasks, self.rules, self.rewriter, self.budget.alpha, self.budget.candidates, asked)
+        found = self._over_hills(tasks, found, time.monotonic() + AGAIN * (time.monotonic() - started))
         self.found.thinking += time.monotonic() - started
         self.found.candidates += sum(explored.seen for explored in found)
         self.found.exhausted = self.found.exhausted and all(explored.exhausted for explored in found)
         return found
+
+    def _over_hills(self, tasks: Sequence[Task], found: Sequence[Explored], until: float) -> list[Explored]:
+        """The best of each region with the ways over hills that any region knows, this round or before."""
+        for explored in found:
+            if explored.candidates:
+                self._hills |= dict.fromkeys(hills_of(explored.best))
+
+        def is_over() -> bool:
+            return time.monotonic() > until or self.ending.is_asked()
+
+        ends = [
+            climbed(explored.best, self._hills, self.rules, self.rewriter, task.price, is_over)
+            if explored.candidates
+            else None
+            for task, explored in zip(tasks, found, strict=True)
+        ]
+        return [explored if end is None else explored.with_best(end) for explored, end in zip(found, ends, strict=True)]
 
     def _price_within_growth(self, look: Look) -> Callable[[Piece], float]:
         """Of graphs whose weights take more bytes than the region's part of what the model may grow by: infinite, so

@@ -1,0 +1,91 @@
+"""Downhill by the shortest way: every rewrite that pays is made, the one that pays most first.
+
+A search looks at all rewrites of a graph before it goes on to the next, and most of them are where they were before. In
+a region of forty operators that is hundreds of graphs for every step. Here a rewrite is looked at once, when the
+operators are there that it is about, and what it gained then is what it is believed to gain until it is its turn. So
+the end is reached after little more than the first step of a search. It is an end as good as any that only goes
+downhill: searches begin there as well as at the beginning.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Container, Sequence
+from itertools import count
+
+from superopt.ir.graph import Node
+from superopt.rewrite.piece import Piece
+from superopt.rewrite.rewriter import Rewriter, Rules, Taken
+from superopt.search.candidate import Candidate
+
+MOST = 96
+"""Steps."""
+
+
+def descended(
+    start: Candidate,
+    rules: Rules,
+    rewriter: Rewriter,
+    price: Callable[[Piece], float],
+    out_of_time: Callable[[], bool],
+    taken: Container[str] = frozenset(),
+) -> Candidate | None:
+    """The end of the way down; None where nothing pays."""
+    way = Way(start, rules, rewriter, price, out_of_time, taken)
+    way.look_at(lambda node: True)
+    way.go_down()
+    return way.end
+
+
+class Way:
+    def __init__(
+        self,
+        start: Candidate,
+        rules: Rules,
+        rewriter: Rewriter,
+        price: Callable[[Piece], float],
+        out_of_time: Callable[[], bool],
+        taken: Container[str] = frozenset(),
+    ) -> None:
+        self._start, self.piece, self.cost = start, start.piece, start.cost
+        self.rules, self.rewriter, self.price, self.out_of_time, self.taken = rules, rewriter, price, out_of_time, taken
+        self._steps: list[Taken] = []
+        self._waiting: list[tuple[float, int, Taken]] = []
+        """Rewrites that paid when they were looked at, the one that paid most first."""
+        self._numbers = count()
+
+    @property
+    def end(self) -> Candidate | None:
+        """What was reached; None at the start."""
+        return Candidate(self.piece, self.cost, (*self._start.steps, *self._steps)) if self._steps else None
+
+    def look_at(self, concerns: Callable[[Node], bool]) -> None:
+        """Finds the rewrites that pay, of those that replace nodes which this concerns."""
+        for node in self.piece.nodes:
+            for match, made in self.rewriter.moves(self.rules, node, self.piece):
+                if self.out_of_time():
+                    return
+                if any(map(concerns, match.nodes)):
+                    step = self.rewriter.take(self.piece, match, made, self.taken)
+                    gain = self.cost - self.price(step.after)
+                    if gain > 0:
+                        heapq.heappush(self._waiting, (-gain, next(self._numbers), step))
+
+    def go_down(self) -> None:
+        while self._waiting and len(self._steps) < MOST and not self.out_of_time():
+            _, _, wanted = heapq.heappop(self._waiting)
+            found = self.rewriter.find(self.piece, wanted.match.pattern, wanted.step)
+            if not isinstance(found, str):
+                step = self.rewriter.take(self.piece, *found, self.taken)
+                self.go([step], self.price(step.after))
+
+    def go(self, steps: Sequence[Taken], cost: float) -> None:
+        """Takes these steps if they pay, and looks at what can be done with what they make."""
+        if cost >= self.cost:
+            return
+        fresh = frozenset[Node]()
+        for step in steps:
+            fresh = step.now(fresh) | step.fresh
+        self.piece, self.cost = steps[-1].after, cost
+        self._steps += steps
+        self.look_at(fresh.__contains__)
