@@ -59,8 +59,9 @@ def climbed(
 ) -> Candidate | None:
     """The graph with all of these ways gone wherever they pay, and with what pays behind them; None where none does."""
     way = Way(start, rules, rewriter, price, out_of_time)
-    hills, cost = list(hills), start.cost + 1.0
-    while way.cost < cost and not out_of_time():
+    hills = list(hills)
+    cost = None
+    while way.cost != cost and not out_of_time():
         cost = way.cost
         for hill in hills:
             _climb(way, hill)
@@ -70,20 +71,25 @@ def climbed(
 
 def _climb(way: Way, hill: Hill) -> None:
     """Goes one way wherever it begins and pays."""
+    while (found := _paying(way, hill)) is not None:
+        way.go(*found)
+
+
+def _paying(way: Way, hill: Hill) -> tuple[tuple[Taken, ...], float] | None:
+    """Steps that pay, and what the graph costs behind them."""
     for node in way.piece.nodes:
         for steps in _ways(way, hill, way.piece, (node,), frozenset()):
             cost = way.price(steps[-1].after)
             if cost < way.cost:
-                way.go(steps, cost)
-                return _climb(way, hill)
+                return steps, cost
     return None
 
 
 def _ways(
     way: Way, hill: Hill, piece: Piece, nodes: Iterable[Node], fresh: frozenset[Node]
 ) -> Iterator[tuple[Taken, ...]]:
-    """The ways that begin at these nodes, and go on at or beside what was made; steps that are possible nowhere are left
-    out, and whatever a way passes by is an end of it as well."""
+    """The ways that begin at these nodes, and go on at or beside what was made. Steps that are possible nowhere are
+    left out, and whatever a way passes by is an end of it as well."""
     pattern, tried = way.rules.patterns[hill[0]], 0
     near = _near(piece, fresh)
     for node in nodes:

@@ -25,7 +25,7 @@ from superopt.search.hills import Hill, climbed, hills_of
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import Judge, Look
 from superopt.search.mutated import mutated_regions
-from superopt.search.parallel import Task, explore_all
+from superopt.search.parallel import Task, explore_all, side_by_side
 from superopt.search.regions import Region, cut, extract, is_open, stitch
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
@@ -206,7 +206,7 @@ class Hunter:
         nodes = sum(len(region.members) for region in regions)
         self.tell("searching", f"{len(regions)} regions of different structure, {nodes} nodes")
         started = time.monotonic()
-        share = max(1.0, left / len(regions))
+        share = max(1.0, left / math.ceil(len(regions) / side_by_side(len(regions))))
         tasks = [Task(look.region.piece, self._price_within_growth(look), share) for look in looks]
         asked = self.ending.is_asked
         found = explore_all(tasks, self.rules, self.rewriter, self.budget.alpha, self.budget.candidates, asked)

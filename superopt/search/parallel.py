@@ -55,8 +55,8 @@ def explore_all(
     hurried: Callable[[], bool] = lambda: False,
 ) -> list[Explored]:
     """The candidates of each region, the region itself first; those seen so far from when on it is `hurried`."""
-    workers = min(usable_cores(), len(tasks))
-    if workers < 2 or multiprocessing.current_process().daemon:
+    workers = side_by_side(len(tasks))
+    if workers < 2:
         return [_explore(task, rules, rewriter, alpha, candidates, hurried) for task in tasks]
     context = multiprocessing.get_context("fork")
     enough = context.RawValue("b", hurried())
@@ -78,6 +78,11 @@ def explore_all(
     finally:
         _work = _nothing
     return [_retaken(task, found, rules, rewriter) for task, found in zip(tasks, told, strict=True)]
+
+
+def side_by_side(regions: int) -> int:
+    """How many of them are searched at a time."""
+    return 1 if multiprocessing.current_process().daemon else max(1, min(usable_cores(), regions))
 
 
 def _started(context: ForkContext, workers: int) -> Pool:
