@@ -72,15 +72,20 @@ def product(node: Node, op: str, measures: Measures) -> Amounts:
     right = operand(node, second)
     style = "weights" if right is not None and is_weight(right) else "data"
     operations = 2.0 * measures.elements(node.outputs[0]) * inner
-    columns, ragged = measures.shape(node.outputs[0])[-1:], typed(node, "ragged")
-    is_ragged = bool(columns) and columns[0] % ALIGNED != 0 and ragged in _RAGGED
     return (
         (Column("product", "operation", typed(node, style)), operations),
-        *(((Column("product", "operation", ragged), operations),) if is_ragged else ()),
+        *_ragged(node, operations, measures),
         (Column("product", "byte", style), moved(node, measures)),
         (Column("product", "run"), float(operations >= SHARED)),
         *(bias(node, measures) if op == "Gemm" and operand(node, 2) is not None else ()),
     )
+
+
+def _ragged(node: Node, operations: float, measures: Measures) -> Amounts:
+    """What it takes besides where rows of the result do not begin at places that kernels like."""
+    columns, ragged = measures.shape(node.outputs[0])[-1:], typed(node, "ragged")
+    is_ragged = bool(columns) and columns[0] % ALIGNED != 0 and ragged in _RAGGED
+    return ((Column("product", "operation", ragged), operations),) if is_ragged else ()
 
 
 def bias(node: Node, measures: Measures) -> Amounts:
@@ -100,11 +105,12 @@ def einsum(node: Node, op: str, measures: Measures) -> Amounts:
             sizes[label] = max(size, sizes.get(label, 1))
     right = operand(node, 1)
     style = "weights" if right is not None and is_weight(right) else "data"
-    touched = moved(node, measures)
+    operations, touched = 2.0 * math.prod(sizes.values()), moved(node, measures)
     return (
-        (Column("product", "operation", typed(node, style)), 2.0 * math.prod(sizes.values())),
+        (Column("product", "operation", typed(node, style)), operations),
+        *_ragged(node, operations, measures),
         (Column("product", "byte", style), touched),
-        (Column("product", "run"), float(2.0 * math.prod(sizes.values()) >= SHARED)),
+        (Column("product", "run"), float(operations >= SHARED)),
         (Column("movement", "byte", typed(node, op)), touched),
         (Column("launch", "run", op), 1.0),
     )

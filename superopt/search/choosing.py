@@ -18,7 +18,7 @@ from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
 from superopt.search.recorded_trial import RecordedTrial
 from superopt.search.trial import Heard, Trial
-from superopt.search.variants import Variant, fused, leaner, variants
+from superopt.search.variants import Variant, guessed, leaner, variants
 from superopt.search.withdrawing import withdrawn
 from superopt.search.workshop import Workshop
 
@@ -44,7 +44,7 @@ class Chooser:
         found = variants(workshop, passes, hunted)
         if self._is_untimed:
             return self.best(found, hunted)
-        found += fused(workshop, passes, hunted, found)
+        found += guessed(workshop, passes, hunted, found)
         chosen, files = self.best(found, hunted, heard)
         contest = Contest(self.trial, self.model, hunted, self.budget)
         for _ in range(LEAVING_OUT):

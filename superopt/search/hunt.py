@@ -69,6 +69,8 @@ class Hunter:
         self.forecast = forecast or Forecast()
         self.judge = judging(scales, budget, self.found, tell, ending, self.forecast)
         self._choices: dict[str, Choice] = {}
+        self.best: dict[str, Candidate] = {}
+        """By prediction, of each kind of region that was searched."""
         self._hills: dict[Hill, None] = {}
         """Ways over hills, in the order in which they were found."""
         self._stop = False
@@ -121,8 +123,10 @@ class Hunter:
         """A choice for every new kind of region; the costliest are timed first."""
         looks = self._looks(new, kinds)
         explored = self._explore(list(looks.values()))
-        for look, found in zip(looks.values(), explored, strict=True):
+        for (key, look), found in zip(looks.items(), explored, strict=True):
             look.candidates = found.candidates
+            if found.candidates:
+                self.best[key] = found.best
             condensed = [] if found.condensed is None else [found.condensed]
             look.first = [*condensed, *self._essentials(look)]
             self.judge.time(look)

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from superopt.rewrite.rule import Rule
 from superopt.search.trace import Traced
 
+FUSED, STAYING = "everything fused", "everything fused that moves no more"
+FORESEEN = "everything that is predicted to pay"
+"""Guesses: what whole models are made of without asking the clock of single regions."""
 ONCE, FORETOLD = 1 / 2, 1 / 3
 """Parts of a gain that are counted on where it was timed once, and where prices alone foretell it: they have foretold
 three times of what came true."""
@@ -84,8 +87,8 @@ class Hunted:
     measuring: float = 0.0
     exhausted: bool = True
     mutated: Mutated = field(default_factory=Mutated)
-    fused: list[list[Traced]] = field(default_factory=list[list[Traced]])
-    """Other traces: everything that can be fused, timed or not; and what of it moves no more than before."""
+    guesses: dict[str, list[Traced]] = field(default_factory=dict[str, list[Traced]])
+    """Other traces, of which no region was timed, by what they are called."""
     notes: list[str] = field(default_factory=list[str])
 
     def saving(self, trace: Sequence[Traced]) -> float:

@@ -1,5 +1,6 @@
 """Graphs that compete for one model: tidied only, with all rewrites that the search found, with those that were timed
-faster, with the best of them; with everything fused; and what is fastest of these without what brings in one operator.
+faster, with the best of them; with everything fused, with everything that is predicted to pay; and what is fastest of
+these without what brings in one operator.
 
 A region's time is not its time in the model; which variant is best, whole models say.
 """
@@ -16,7 +17,7 @@ from superopt.normalize import normalize
 from superopt.report import CheckReport, Rewrite
 from superopt.runtime.deployment import Deployment
 from superopt.search.ending import Ending
-from superopt.search.hunted import Hunted
+from superopt.search.hunted import FORESEEN, FUSED, STAYING, Hunted
 from superopt.search.leaving_out import MOST, brought_in, leaving_out
 from superopt.search.stages import Tell
 from superopt.search.trace import Traced
@@ -26,7 +27,6 @@ ATTEMPTS = 5
 ROOM = 2 << 30
 """Bytes of files for variants that only leave something out, at most."""
 TIDIED, ALL, SURE, BEST = "tidied", "all rewrites", "the sure rewrites", "the best rewrites"
-FUSED, STAYING = "everything fused", "everything fused that moves no more"
 WITHDRAWN = "grouped biases apart"
 
 Check = Callable[[Graph], CheckReport]
@@ -57,7 +57,7 @@ class Variant:
     @property
     def is_guess(self) -> bool:
         """Whether nobody has timed its regions."""
-        return bool(self.leaves_out) or self.name in (FUSED, STAYING)
+        return bool(self.leaves_out) or self.name in (FUSED, STAYING, FORESEEN)
 
 
 def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:
@@ -81,14 +81,14 @@ def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) ->
     return found
 
 
-def fused(
+def guessed(
     workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted, others: Sequence[Variant]
 ) -> Iterator[Variant]:
-    """Everything that can be fused, and what of it moves no more than before, where that is something else."""
+    """What no region was timed for, where that is something else: everything that can be fused, that is predicted."""
     if total_bytes(workshop.model) > ROOM:
         return
     known = [[(record.members, record.steps) for record in v.trace] for v in others]
-    for name, trace in zip((FUSED, STAYING), hunted.fused, strict=False):
+    for name, trace in hunted.guesses.items():
         graph, made, notes = workshop.build(trace)
         way = [(record.members, record.steps) for record in made]
         if made and way not in known:

@@ -6,7 +6,7 @@ audit a result: there is no second way that could differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,12 +27,14 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Step
 from superopt.rewrite.weights import CannotCombine, combine
 from superopt.rewrite.whole import graph_of, piece_of, weights_read
-from superopt.search import fusing
 from superopt.search.bodies import bodies, graphs
 from superopt.search.ending import Ending
 from superopt.search.forecast import Forecast
+from superopt.search.foreseeing import Foreseer
 from superopt.search.foreteller import Foreteller
+from superopt.search.fusing import Fuser, StayingFuser
 from superopt.search.growth import bytes_of
+from superopt.search.guessing import Guesser, pays
 from superopt.search.hunt import Hunter
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.judge import Judge
@@ -78,24 +80,25 @@ class Workshop:
             hunter.run(piece, where)
         before = self._weights([])
         hunter.found.trace = trimmed(hunter.found, budget.growth, lambda trace: self._weights(trace) - before)
-        if judging is Judge and fusing.pays(scales, predictor.region(self.tidied)):
-            hunter.found.fused = self._fused(pieces, hunter, before)
+        if judging is Judge and pays(scales, predictor.region(self.tidied)):
+            hunter.found.guesses = dict(self._guesses(pieces, hunter, before))
         return hunter.found, scales.learner.rank_correlation
 
-    def _fused(self, pieces: Sequence[tuple[Piece, str]], hunter: Hunter, weights: int) -> list[list[Traced]]:
-        """Traces to everything fused, and on a CPU to everything that can be without moving more; weights may grow as
-        far as those of others."""
-        found: list[list[Traced]] = []
+    def _guesses(
+        self, pieces: Sequence[tuple[Piece, str]], hunter: Hunter, weights: int
+    ) -> Iterator[tuple[str, list[Traced]]]:
+        """Traces to everything fused; on a CPU to everything that can be without moving more, where regions are timed
+        seldom to everything that is predicted to pay. Weights may grow as far as those of others."""
         numbers = hunter.found.distinct
-        for stays in (False,) if hunter.scales.opens_slowly else (False, True):
-            fuser = fusing.Fuser(self.book, hunter.rewriter, hunter.scales, hunter.budget, hunter.tell, hunter.ending)
-            fuser.stays, fuser.found.distinct = stays, numbers  # its regions have numbers of their own
+        kinds: tuple[type[Guesser], ...] = (Fuser, Foreseer) if hunter.scales.opens_slowly else (Fuser, StayingFuser)
+        for kind in kinds:
+            guesser = kind(self.book, hunter.rewriter, hunter.scales, hunter.budget, hunter.tell, hunter.ending)
+            guesser.known, guesser.found.distinct = hunter.best, numbers  # its regions have numbers of their own
             for piece, where in pieces:
-                fuser.run(piece, where)
-            numbers = fuser.found.distinct
-            if self._weights(fuser.found.trace) - weights <= hunter.budget.growth:
-                found.append(fuser.found.trace)
-        return found
+                guesser.run(piece, where)
+            numbers = guesser.found.distinct
+            if self._weights(guesser.found.trace) - weights <= hunter.budget.growth:
+                yield kind.name, guesser.found.trace
 
     def _weights(self, trace: Sequence[Traced]) -> int:
         """Bytes of the weights of all graphs."""

@@ -34,6 +34,9 @@ def test_columns_that_eight_does_not_divide_are_told():
     assert odd["product operation ragged float16"] == odd["product operation weights float16"] == 2 * 5 * 9 * 3
     even = counted(node("MatMul", [x, weights(3, 16, dtype=DType.FLOAT16)], (5, 16)))
     assert not any("ragged" in column for column in even)
+    equation = {"equation": "ab,bc->ac"}
+    spelled = counted(node("Einsum", [x, weights(3, 9, dtype=DType.FLOAT16)], (5, 9), attributes=equation))
+    assert spelled["product operation ragged float16"] == odd["product operation ragged float16"]
 
 
 def test_a_bias_of_a_product_is_told_wherever_it_is_written():
