@@ -14,6 +14,9 @@ or two, which is more of a small region than of a large one. What keeps the queu
 What pays most may exclude many that pay less and more together: products of one input become one, and the side paths of
 each are no longer there to be added to its weights. So the sorts of rules that excluded most are left out once, each in
 a search of its own.
+
+A large region has so many rewrites that few steps are taken before the limit is hit. So another search begins where the
+shortest ways down end.
 """
 
 from __future__ import annotations
