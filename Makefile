@@ -60,7 +60,7 @@ test: $(READY_DEV)
 	$(BIN)/lint-imports
 	@echo "$(BIN)/basedpyright, beside the tests; what it says comes last"
 	@$(BIN)/basedpyright >.venv/types.log 2>&1 & types=$$!; \
-	echo "$(BIN)/python -m pytest -n $(WORKERS)"; $(BIN)/python -m pytest -n $(WORKERS); tests=$$?; \
+	echo "$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal"; $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal; tests=$$?; \
 	wait $$types; status=$$?; cat .venv/types.log; [ $$tests -eq 0 ] && [ $$status -eq 0 ]
 
 conformance: $(READY)
