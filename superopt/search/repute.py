@@ -1,13 +1,18 @@
-"""What the clock has said of rules in one search: those that only ever made a region slower come last.
+"""What the clock has said of rules in one search: those that seem to make regions slower come last.
 
 A rule that is priced too low is in every candidate that looks promising, in region after region, and seconds go by
 until the clock has refused them all. So others are timed first, and where no time is left at all nobody guesses that
 such a rule would pay after all. Sizes differ, and what is slower here may be faster there: one region where it pays
 clears it.
+
+A candidate that is slower than another with some of its rules has a guilty one among the others. As few rules are
+blamed as that takes, those first that would explain most: beside one that is priced too low are many that are not.
+Which of several it was that were always seen together, nobody knows; they are doubted where they are together.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 from superopt.search.candidate import Candidate
@@ -18,21 +23,41 @@ SLOWER, FASTER = 1.01, 0.985
 
 class Repute:
     def __init__(self) -> None:
-        self._slower: set[str] = set()
-        self._faster: set[str] = set()
+        self._suspects: list[frozenset[str]] = []
+        """One of each made something slower."""
+        self._cleared: set[str] = set()
 
     def learn(self, own: float, times: Mapping[Candidate, float]) -> None:
         """From one region's times, and those of what others made of it."""
-        by_rules = [({step.rule.name for step in c.steps}, taken) for c, taken in times.items()]
+        by_rules = [(frozenset(step.rule.name for step in c.steps), taken) for c, taken in times.items()]
         for rule in {rule for rules, _ in by_rules for rule in rules}:
             used = min(taken for rules, taken in by_rules if rule in rules)
             unused = min([own, *(taken for rules, taken in by_rules if rule not in rules)])
-            if used > SLOWER * unused:
-                self._slower.add(rule)
-            elif used < FASTER * unused:
-                self._faster.add(rule)
+            if used < FASTER * unused:
+                self._cleared.add(rule)
+        by_rules.append((frozenset(), own))
+        for rules, taken in by_rules:
+            fewer = [pair for pair in by_rules if pair[0] < rules]
+            least, best = min(fewer, key=lambda pair: pair[1], default=(rules, taken))
+            if taken > SLOWER * best:
+                self._suspects.append(rules - least)
 
     def doubts(self, candidate: Candidate) -> bool:
-        """Whether one of its rules only ever made something slower."""
-        doubtful = self._slower - self._faster
-        return any(step.rule.name in doubtful for step in candidate.steps)
+        """Whether it has what is blamed."""
+        rules = {step.rule.name for step in candidate.steps}
+        return any(group <= rules for group in self._blamed())
+
+    def _blamed(self) -> list[frozenset[str]]:
+        """Of each group of suspects one, as few as that takes; several where nothing tells them apart."""
+        open_cases = [group - self._cleared for group in self._suspects]
+        open_cases = [group for group in open_cases if group]
+        blamed: list[frozenset[str]] = []
+        while open_cases:
+            seen: dict[str, set[int]] = defaultdict(set)
+            for number, group in enumerate(open_cases):
+                for rule in group:
+                    seen[rule].add(number)
+            worst = max(sorted(seen), key=lambda rule: len(seen[rule]))
+            blamed.append(frozenset(rule for rule in seen if seen[rule] == seen[worst]))
+            open_cases = [group for number, group in enumerate(open_cases) if number not in seen[worst]]
+        return blamed
