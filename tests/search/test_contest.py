@@ -20,11 +20,11 @@ from superopt.options import Options
 from superopt.rewrite.emit import Vocabulary
 from superopt.runtime.deployment import Deployment
 from superopt.search.contest import Contest
-from superopt.search.hunted import Gain, Hunted
+from superopt.search.hunted import FUSED, STAYING, Gain, Hunted
 from superopt.search.judge import Judge
 from superopt.search.leaving_out import brought_in, leaving_out
 from superopt.search.trace import Traced
-from superopt.search.variants import ALL, FUSED, STAYING, Variant, fused, leaner, variants
+from superopt.search.variants import ALL, Variant, guessed, leaner, variants
 from superopt.search.workshop import Workshop
 from tests.search.clocks import Counting
 from tests.search.test_ablation import GELU, LORA, with_gelu
@@ -174,11 +174,11 @@ def test_without_the_operators_of_onnxruntime_nothing_is_left_out() -> None:
 
 def test_everything_is_fused_where_no_region_was_timed_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Judge, "decided", lambda *_: ())
-    monkeypatch.setattr("superopt.search.fusing.LARGE", 0.0)
+    monkeypatch.setattr("superopt.search.guessing.LARGE", 0.0)
     shop, found, _ = hunted(with_gelu())
     assert not found.trace
     plain = variants(shop, (), found)
-    [everything] = fused(shop, (), found, plain)
+    [everything] = guessed(shop, (), found, plain)
     assert (everything.name, everything.is_guess) == (FUSED, True)
     assert {LORA, GELU} <= {step.rule for record in everything.trace for step in record.steps}
     assert GELU_OPERATOR in [node.kind for node in everything.graph.nodes]
@@ -186,10 +186,10 @@ def test_everything_is_fused_where_no_region_was_timed_faster(monkeypatch: pytes
 
 
 def test_what_was_found_anyway_does_not_compete_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("superopt.search.fusing.LARGE", 0.0)
+    monkeypatch.setattr("superopt.search.guessing.LARGE", 0.0)
     shop, found, _ = hunted(with_gelu())
-    [everything] = fused(shop, (), found, [])
-    assert list(fused(shop, (), found, [everything])) == []
+    [everything] = guessed(shop, (), found, [])
+    assert list(guessed(shop, (), found, [everything])) == []
 
 
 def test_where_there_are_guesses_alone_the_fastest_is_taken(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_where_there_are_guesses_alone_the_fastest_is_taken(tmp_path: Path) -> N
 
 def test_a_small_model_needs_no_guess_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     shop, found, _ = hunted(with_gelu())
-    assert list(fused(shop, (), found, [])) == []
+    assert list(guessed(shop, (), found, [])) == []
     monkeypatch.setattr(Counting, "deployment", Deployment("cuda"))
     shop, found, _ = hunted(with_gelu())
-    assert len(list(fused(shop, (), found, []))) == 1
+    assert len(list(guessed(shop, (), found, []))) == 1
 
 
 def three_products() -> onnx.ModelProto:
@@ -228,13 +228,13 @@ def three_products() -> onnx.ModelProto:
 
 
 def test_on_a_cpu_what_is_fused_without_further_copies_competes_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("superopt.search.fusing.LARGE", 0.0)
+    monkeypatch.setattr("superopt.search.guessing.LARGE", 0.0)
     shop, found, _ = hunted(three_products())
-    together, apart = fused(shop, (), found, [])
+    together, apart = guessed(shop, (), found, [])
     assert [v.name for v in (together, apart)] == [FUSED, STAYING]
     assert all(v.is_guess for v in (together, apart))
     assert "Split" in [node.kind for node in together.graph.nodes]
     assert sorted({node.kind for node in apart.graph.nodes}) == ["MatMul", GELU_OPERATOR]
     monkeypatch.setattr(Counting, "deployment", Deployment("cuda"))
     shop, found, _ = hunted(three_products())
-    assert [v.name for v in fused(shop, (), found, [])] == [FUSED]
+    assert [v.name for v in guessed(shop, (), found, [])] == [FUSED]
