@@ -7,7 +7,7 @@ there may cost in the model, a little in every layer; or the layers disagree for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from superopt.ir.graph import Graph
@@ -26,9 +26,13 @@ def brought_in(before: Graph, after: Graph) -> list[str]:
 
 
 def leaving_out(trace: Sequence[Traced], operator: str, rules: Mapping[str, Rule]) -> list[Traced]:
-    """The trace without the steps that bring the operator in. A region that loses steps is another one, which nobody
-    has timed; equal ones still share a number."""
-    guilty = {name for name, rule in rules.items() if brings_in(rule, operator)}
+    """The trace without the steps that bring the operator in."""
+    return without(trace, {name for name, rule in rules.items() if brings_in(rule, operator)})
+
+
+def without(trace: Sequence[Traced], guilty: Collection[str]) -> list[Traced]:
+    """The trace without the steps of these rules. A region that loses steps is another one, which nobody has timed;
+    equal ones still share a number."""
     fresh = 1 + max((record.kind for record in trace), default=0)
     numbers: dict[int, int] = {}
     found: list[Traced] = []
@@ -43,7 +47,11 @@ def leaving_out(trace: Sequence[Traced], operator: str, rules: Mapping[str, Rule
 
 
 def brings_in(rule: Rule, operator: str) -> bool:
-    return _has(calls_of(rule.right), operator) and not _has(calls_of(rule.left), operator)
+    return _has(calls_of(rule.right), operator) and not is_about(rule, operator)
+
+
+def is_about(rule: Rule, operator: str) -> bool:
+    return _has(calls_of(rule.left), operator)
 
 
 def _has(calls: Sequence[Call], operator: str) -> bool:

@@ -8,15 +8,17 @@ model with their biases apart and the option on is raced against the model as it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from superopt.ir.graph import Graph, Node
+from superopt.rewrite.rule import Rule
 from superopt.runtime.deployment import Deployment
 from superopt.search.choices import FUSED_BIAS, NHWC, Choice
-from superopt.search.leaving_out import leaving_out
+from superopt.search.leaving_out import brings_in, is_about, without
 from superopt.search.variants import WITHDRAWN, Variant
 from superopt.search.workshop import Workshop
 
 APART = "conv-bias-apart"
-_BROUGHT_IN = "Sum"
 TIMED = f"the rewritten model was timed with {FUSED_BIAS[0]} besides, which the original does not gain by"
 _OPTION = Choice("convolution layout", provider_options=(FUSED_BIAS,))
 
@@ -27,13 +29,18 @@ def withdrawn(workshop: Workshop, base: Variant, timed: Deployment) -> Variant |
     asks = timed.target == "cuda" and NHWC in given.items() and FUSED_BIAS[0] not in given
     if not asks or APART not in workshop.book.rules.patterns or not _is_mixed(workshop.tidied):
         return None
-    used = {s.rule: workshop.book.rules.patterns[s.rule].rule for record in base.trace for s in record.steps}
-    trace = workshop.extended(leaving_out(base.trace, _BROUGHT_IN, used), APART, _is_grouped)
+    used = [workshop.book.rules.patterns[s.rule].rule for record in base.trace for s in record.steps]
+    trace = workshop.extended(without(base.trace, parting(used)), APART, _is_grouped)
     graph, made, notes = workshop.build(trace)
     if not any(step.rule == APART for record in made for step in record.steps):
         return None
     own = _OPTION.applied(timed)
     return Variant(WITHDRAWN, graph, base.passes, tuple(made), notes=(*notes, TIMED), deployment=own)
+
+
+def parting(rules: Iterable[Rule]) -> set[str]:
+    """Those that take biases out of convolutions; of products they may stay out."""
+    return {rule.name for rule in rules if is_about(rule, "Conv") and brings_in(rule, "Sum")}
 
 
 def _is_mixed(graph: Graph) -> bool:

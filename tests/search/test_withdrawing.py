@@ -21,12 +21,13 @@ from superopt.ir.onnx import load, parse, stage
 from superopt.normalize import normalize
 from superopt.options import Options
 from superopt.rewrite.emit import Vocabulary
+from superopt.rewrite.ruleset import SHIPPED, load_rules
 from superopt.runtime.deployment import Deployment
 from superopt.search.choosing import Chooser
 from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
 from superopt.search.variants import TIDIED, WITHDRAWN, Variant
-from superopt.search.withdrawing import APART, withdrawn
+from superopt.search.withdrawing import APART, parting, withdrawn
 from superopt.search.workshop import Workshop
 from tests.search.test_hunt import BOOK, outputs
 
@@ -151,3 +152,9 @@ def test_the_clock_decides(verdict: str, options: str, winner: str, tmp_path: Pa
     assert trial.raced == (options == "search")
     assert list(files) == ([WITHDRAWN] if winner == WITHDRAWN else [])
     assert (tmp_path / "candidate").exists() == (winner == WITHDRAWN)
+
+
+def test_sums_behind_products_stay_where_those_behind_convolutions_are_made_anew() -> None:
+    rules = load_rules([SHIPPED / "kernels.rules", SHIPPED / "generated" / "kernels.rules"])
+    assert [rule for rule in rules if rule.name.startswith("kernels-matmul-add-to-matmul-sum")]
+    assert parting(rules) == {APART}
