@@ -7,7 +7,7 @@ predicted. Whether it pays, and which of its steps do, the clock is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from math import isfinite
 
 from superopt.cost.kinds import KINDS
@@ -25,13 +25,12 @@ def condensed(
     rewriter: Rewriter,
     price: Callable[[Piece], float],
     out_of_time: Callable[[], bool],
-    taken: Container[str] = frozenset(),
 ) -> Candidate | None:
     """The end of the way on which every step saves as many operators as any; None where nothing is saved."""
     piece, cost, steps = start, 0.0, list[Taken]()
     while len(steps) < MOST and not out_of_time():
         least, best = (_work(piece), 0.0), None
-        for step in _fusing(piece, rules, rewriter, taken):
+        for step in _fusing(piece, rules, rewriter):
             work = _work(step.after)
             if work <= least[0] and isfinite(cost := price(step.after)) and (work, cost) < least:
                 least, best = (work, cost), step
@@ -42,12 +41,12 @@ def condensed(
     return Candidate(piece, price(piece), tuple(steps)) if steps else None
 
 
-def _fusing(piece: Piece, rules: Rules, rewriter: Rewriter, taken: Container[str]) -> Iterator[Taken]:
+def _fusing(piece: Piece, rules: Rules, rewriter: Rewriter) -> Iterator[Taken]:
     """What takes several nodes together."""
     for node in piece.nodes:
         for match, made in rewriter.moves(rules, node, piece):
             if len(match.nodes) > 1:
-                yield rewriter.take(piece, match, made, taken)
+                yield rewriter.take(piece, match, made)
 
 
 def _work(piece: Piece) -> tuple[int, int]:

@@ -10,7 +10,7 @@ downhill: searches begin there as well as at the beginning.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from superopt.ir.graph import Node
@@ -22,22 +22,9 @@ MOST = 96
 """Steps."""
 
 
-def descended(
-    start: Candidate,
-    rules: Rules,
-    rewriter: Rewriter,
-    price: Callable[[Piece], float],
-    out_of_time: Callable[[], bool],
-    taken: Container[str] = frozenset(),
-) -> Candidate | None:
-    """The end of the way down; None where nothing pays."""
-    way = Way(start, rules, rewriter, price, out_of_time, taken)
-    way.look_at(lambda node: True)
-    way.go_down()
-    return way.end
-
-
 class Way:
+    """From a start to the end that it has come to."""
+
     def __init__(
         self,
         start: Candidate,
@@ -45,10 +32,9 @@ class Way:
         rewriter: Rewriter,
         price: Callable[[Piece], float],
         out_of_time: Callable[[], bool],
-        taken: Container[str] = frozenset(),
     ) -> None:
         self._start, self.piece, self.cost = start, start.piece, start.cost
-        self.rules, self.rewriter, self.price, self.out_of_time, self.taken = rules, rewriter, price, out_of_time, taken
+        self.rules, self.rewriter, self.price, self.out_of_time = rules, rewriter, price, out_of_time
         self._steps: list[Taken] = []
         self._waiting: list[tuple[float, int, Taken]] = []
         """Rewrites that paid when they were looked at, the one that paid most first."""
@@ -59,6 +45,12 @@ class Way:
         """What was reached; None at the start."""
         return Candidate(self.piece, self.cost, (*self._start.steps, *self._steps)) if self._steps else None
 
+    def to_the_end(self) -> Candidate | None:
+        """All that pays, from the start on."""
+        self.look_at(lambda node: True)
+        self.go_down()
+        return self.end
+
     def look_at(self, concerns: Callable[[Node], bool]) -> None:
         """Finds the rewrites that pay, of those that replace nodes which this concerns."""
         for node in self.piece.nodes:
@@ -66,7 +58,7 @@ class Way:
                 if self.out_of_time():
                     return
                 if any(map(concerns, match.nodes)):
-                    step = self.rewriter.take(self.piece, match, made, self.taken)
+                    step = self.rewriter.take(self.piece, match, made)
                     gain = self.cost - self.price(step.after)
                     if gain > 0:
                         heapq.heappush(self._waiting, (-gain, next(self._numbers), step))
@@ -76,7 +68,7 @@ class Way:
             _, _, wanted = heapq.heappop(self._waiting)
             found = self.rewriter.find(self.piece, wanted.match.pattern, wanted.step)
             if not isinstance(found, str):
-                step = self.rewriter.take(self.piece, *found, self.taken)
+                step = self.rewriter.take(self.piece, *found)
                 self.go([step], self.price(step.after))
 
     def go(self, steps: Sequence[Taken], cost: float) -> None:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from superopt.ir.graph import Node, Value
@@ -34,7 +34,7 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
 from superopt.search.candidate import Candidate
 from superopt.search.condense import condensed
-from superopt.search.descend import descended
+from superopt.search.descend import Way
 from superopt.search.themes import Theme
 
 USUAL = 20
@@ -87,24 +87,22 @@ class Limits:
     keep: int = 24
 
 
-def explore(
-    start: Piece, rules: Rules, rewriter: Rewriter, price: Price, limits: Limits, taken: Container[str] = frozenset()
-) -> Explored:
+def explore(start: Piece, rules: Rules, rewriter: Rewriter, price: Price, limits: Limits) -> Explored:
     """The cheapest graphs that the rules lead to, by prediction."""
     first = Candidate(start, price(start), ())
-    fused = condensed(start, rules, rewriter, price, limits.out_of_time, taken)
-    ends = [end for end in _ends(first, fused, rules, rewriter, price, limits, taken) if end.cost < first.cost]
+    fused = condensed(start, rules, rewriter, price, limits.out_of_time)
+    ends = [end for end in _ends(first, fused, rules, rewriter, price, limits) if end.cost < first.cost]
     limits = replace(limits, alpha=1 + (limits.alpha - 1) * max(1.0, USUAL / max(1, len(start.members))))
     shorter = replace(limits, candidates=limits.candidates // 2)
     searches: list[_Search] = []
     if ends:
-        searches.append(_Search(rules, rewriter, price, shorter, taken))
+        searches.append(_Search(rules, rewriter, price, shorter))
         searches[-1].run(min(ends, key=lambda end: end.cost))
-    search = _Search(rules, rewriter, price, limits, taken)
+    search = _Search(rules, rewriter, price, limits)
     exhausted = search.run(first)
     searches.append(search)
     for sort in search.obstacles():
-        searches.append(_Search(rules, rewriter, price, shorter, taken, without=sort))
+        searches.append(_Search(rules, rewriter, price, shorter, without=sort))
         searches[-1].run(first)
     kept = [*ends, *(candidate for each in searches for candidate in each.kept)]
     seen = 1 + sum(each.count for each in searches)
@@ -118,13 +116,12 @@ def _ends(
     rewriter: Rewriter,
     price: Price,
     limits: Limits,
-    taken: Container[str],
 ) -> Iterator[Candidate]:
     """Where fusing leads, and where the shortest ways down lead from the start and from there."""
     starts = [first] if fused is None else [fused, first]
     for start in starts:
         yield start
-        end = descended(start, rules, rewriter, price, limits.out_of_time, taken)
+        end = Way(start, rules, rewriter, price, limits.out_of_time).to_the_end()
         if end is not None:
             yield end
 
@@ -149,10 +146,9 @@ class _Search:
         rewriter: Rewriter,
         price: Price,
         limits: Limits,
-        taken: Container[str],
         without: Sort | None = None,
     ) -> None:
-        self.rules, self.rewriter, self.price, self.limits, self.taken = rules, rewriter, price, limits, taken
+        self.rules, self.rewriter, self.price, self.limits = rules, rewriter, price, limits
         self.without = without
         self.likeness = Likeness(rewriter.constants, rewriter.reader)
         self.excluded: dict[Sort, float] = defaultdict(float)
@@ -278,10 +274,10 @@ class _Search:
     def _again(self, piece: Piece, wanted: Taken) -> Taken | None:
         """The same rewrite, after others were made."""
         found = self.rewriter.find(piece, wanted.match.pattern, wanted.step)
-        return None if isinstance(found, str) else self.rewriter.take(piece, *found, self.taken)
+        return None if isinstance(found, str) else self.rewriter.take(piece, *found)
 
     def _child(self, current: Candidate, match: Match, made: Mapping[str, Value]) -> Candidate | None:
-        step = self.rewriter.take(current.piece, match, made, self.taken)
+        step = self.rewriter.take(current.piece, match, made)
         key = self.likeness.of(step.after.results)
         if key in self.visited:
             return None

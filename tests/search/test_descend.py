@@ -13,7 +13,7 @@ from superopt.rewrite.rewriter import Rules
 from superopt.rewrite.ruleset import SHIPPED, load_rules
 from superopt.search import explore as exploring
 from superopt.search.candidate import Candidate
-from superopt.search.descend import descended
+from superopt.search.descend import Way
 from superopt.search.explore import Limits, explore
 from superopt.search.hills import climbed, hills_of
 from tests.search.test_condense import opened, plain
@@ -86,13 +86,13 @@ def gone_over(blocks: int, limit: int):
 
 def test_all_that_pays_is_done_and_the_steps_lead_there() -> None:
     first, rewriter = begun(with_side_paths(), launches)
-    found = descended(first, SIDE_PATHS, rewriter, launches, lambda: False)
+    found = Way(first, SIDE_PATHS, rewriter, launches, lambda: False).to_the_end()
     assert found is not None
     assert found.cost == launches(found.piece) < first.cost
     assert found.steps[0].before is first.piece
     assert found.steps[-1].after is found.piece
     assert all(a.after is b.before for a, b in zip(found.steps, found.steps[1:], strict=False))
-    assert descended(found, SIDE_PATHS, rewriter, launches, lambda: False) is None, "nothing pays at the end"
+    assert Way(found, SIDE_PATHS, rewriter, launches, lambda: False).to_the_end() is None, "nothing pays at the end"
 
 
 def test_it_goes_on_from_where_others_have_come() -> None:
@@ -101,16 +101,16 @@ def test_it_goes_on_from_where_others_have_come() -> None:
         explore(first.piece, SIDE_PATHS, rewriter, launches, Limits(1.05, 2, lambda: False)).candidates[1:],
         key=lambda c: len(c.steps),
     )
-    found = descended(once, SIDE_PATHS, rewriter, launches, lambda: False)
+    found = Way(once, SIDE_PATHS, rewriter, launches, lambda: False).to_the_end()
     assert found is not None
     assert found.steps[: len(once.steps)] == once.steps
 
 
 def test_where_nothing_pays_or_no_time_is_left_there_is_no_way() -> None:
     first, rewriter = begun(plain(), launches)
-    assert descended(first, BOOK.rules, rewriter, launches, lambda: False) is None
+    assert Way(first, BOOK.rules, rewriter, launches, lambda: False).to_the_end() is None
     first, rewriter = begun(with_side_paths(), launches)
-    assert descended(first, SIDE_PATHS, rewriter, launches, lambda: True) is None
+    assert Way(first, SIDE_PATHS, rewriter, launches, lambda: True).to_the_end() is None
 
 
 def test_a_search_that_may_look_at_little_finds_what_lies_downhill(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,8 +123,7 @@ def test_a_search_that_may_look_at_little_finds_what_lies_downhill(monkeypatch: 
         return explore(start, rules, rewriter, launches, Limits(1.05, 2, lambda: False)).best.cost
 
     low = found()
-    monkeypatch.setattr(exploring, "descended", lambda *_: None)
-    monkeypatch.setattr(exploring, "condensed", lambda *_: None)
+    monkeypatch.setattr(exploring, "_ends", lambda *_: ())
     assert low < found()
 
 
@@ -139,7 +138,7 @@ def test_a_way_over_a_hill_is_gone_wherever_it_pays() -> None:
     found, _ = gone_over(1, 400)
     ways = list(hills_of(found.best))
     first, rewriter = begun(scaled(3), scales)
-    assert descended(first, HILL, rewriter, scales, lambda: False) is None, "it is a hill"
+    assert Way(first, HILL, rewriter, scales, lambda: False).to_the_end() is None, "it is a hill"
     over = climbed(first, ways, HILL, rewriter, scales, lambda: False)
     assert over is not None
     assert not [node for node in over.piece.members if node.op == "Mul"]
