@@ -142,24 +142,31 @@ def swin(rng) -> Part:
     return Part("windows as in Swin, 1024 x 49 x 96", drawn(rng, batch, length, width, scale=1.0), forms)
 
 
-def normalization(rng) -> Part:
-    rows, width = 24000, 384
-    scale = {"g": (1 + drawn(rng, width)).astype(np.float16), "b": drawn(rng, width)}
-    skip = {**scale, "zeros": np.zeros((rows, width), np.float16)}
+def normalization(rng, rows: int, width: int) -> Part:
+    """With a bias in front of it, as behind ConvNeXt's convolutions, and without one."""
+    constants = {
+        "g": (1 + drawn(rng, width)).astype(np.float16), "b": drawn(rng, width), "c": drawn(rng, width),
+        "zeros": np.zeros((1, rows, width), np.float16), "row": np.zeros((1, 1, width), np.float16),
+        "apart": np.array([rows, 1, width]), "together": np.array([1, rows, width]),
+    }  # fmt: skip
+    constants["c3"] = constants["c"].reshape(1, 1, width)
+    plain = node("LayerNormalization", "x g b", "out", axis=-1, epsilon=1e-5)
+    before, after = node("Reshape", "x apart", "y"), node("Reshape", "n together", "out")
+    biased = [node("Add", "x c", "s"), node("LayerNormalization", "s g b", "out", axis=-1, epsilon=1e-5)]
+
+    def skip(inputs: str, out: str = "out", epsilon: float = 1e-5) -> onnx.NodeProto:
+        return node("SkipLayerNormalization", inputs, out, MICROSOFT, epsilon=epsilon)
+
     forms = [
-        Form("LayerNormalization", [node("LayerNormalization", "x g b", "out", axis=-1, epsilon=1e-5)], scale),
-        Form(
-            "SkipLayerNormalization with zeros",
-            [node("SkipLayerNormalization", "x zeros g b", "out", MICROSOFT, epsilon=1e-5)],
-            skip,
-        ),
-        Form(
-            "SkipLayerNormalization of x and x, 4 times epsilon",
-            [node("SkipLayerNormalization", "x x g b", "out", MICROSOFT, epsilon=4e-5)],
-            scale,
-        ),
+        Form("LayerNormalization", [plain], constants),
+        Form("SkipLayerNormalization with zeros", [skip("x zeros g b")], constants),
+        Form("SkipLayerNormalization with a row of zeros", [before, skip("y row g b", "n"), after], constants),
+        Form("SkipLayerNormalization of x and x, 4 times epsilon", [skip("x x g b", epsilon=4e-5)], constants),
+        Form("Add of a bias, LayerNormalization", biased, constants),
+        Form("SkipLayerNormalization with the bias for a residual", [before, skip("y c3 g b", "n"), after], constants),
+        Form("SkipLayerNormalization with zeros and the bias", [skip("x zeros g b c")], constants),
     ]
-    return Part("a normalization, 24000 x 384", drawn(rng, 1, rows, width, scale=1.0), forms)
+    return Part(f"a normalization, {rows} x {width}", drawn(rng, 1, rows, width, scale=1.0), forms)
 
 
 def windows(rng) -> Part:
@@ -246,7 +253,10 @@ def depthwise(rng) -> Part:
 PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     whisper,
     swin,
-    normalization,
+    partial(normalization, rows=24000, width=384),
+    partial(normalization, rows=50176, width=96),
+    partial(normalization, rows=3136, width=768),
+    partial(normalization, rows=197, width=768),
     windows,
     vocabulary,
     partial(biases, rows=50176, width=96, columns=384),

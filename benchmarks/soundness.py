@@ -23,8 +23,7 @@ import specs
 from superopt.rewrite.program import block_ranks
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.ruleset import load_rules, rule_files
-from superopt.verify.counterexample import find_counterexample
-from superopt.verify.instances import instances
+from superopt.verify.counterexample import compared
 from superopt.version import __version__
 
 RESULTS = Path(__file__).parent / "results"
@@ -37,11 +36,10 @@ load = functools.cache(specs.load)
 
 
 def examined(rule: Rule, wanted: int, seed: int) -> tuple[str, int, str | None]:
-    """Its name, at how many instances it was evaluated, and where its sides differ."""
-    registry = load()
+    """Its name, at how many instances it was evaluated, and where its sides differ first."""
     of_each = max(LEAST, -(-wanted // len(list(block_ranks(rule)))))
-    count = sum(1 for _ in instances(rule, registry, wanted=of_each, seed=seed))
-    return rule.name, count, find_counterexample(rule, registry, wanted=of_each, seed=seed)
+    found = list(compared(rule, load(), wanted=of_each, seed=seed, nearby=True))
+    return rule.name, len(found), next((difference for difference in found if difference is not None), None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

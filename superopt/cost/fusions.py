@@ -4,8 +4,8 @@ The runtime's own optimizer is not run here: it would take longer than all the r
 node gets a role. Most stand alone. Absorbed nodes are done by a neighbour in passing: what follows a convolution or a
 product (scales, biases, normalizations by constants, an activation), what a product undoes for itself (a transpose, a
 scale), transposes that cancel. A bias that a product takes in is told apart: it is no work on a CPU, but on a GPU
-onnxruntime writes it to every row of the result first, by a kernel of its own. And the last node of a spelled-out
-function is priced as that function.
+onnxruntime writes it to every row of the result first, by a kernel of its own; and so is that of a convolution in
+groups, which gets a pass of its own behind it. And the last node of a spelled-out function is priced as that function.
 
     linear      a result of a convolution or product, or that scaled and shifted by constants
     added       another tensor of the same shape was added to it
@@ -26,7 +26,7 @@ Stage: TypeAlias = Literal["linear", "added", "activated"]
 
 ALONE: Final = ""
 ABSORBED: Final = "absorbed"
-BIAS: Final = "bias of a product"
+BIAS: Final = "bias that is added apart"
 
 _CONVOLUTIONS = frozenset(("Conv", "FusedConv", "NhwcConv", "NhwcFusedConv"))
 _PRODUCTS = frozenset(("MatMul", "Gemm", "FusedMatMul", "FusedGemm"))
@@ -94,8 +94,12 @@ def _follow_chains(nodes: Sequence[Node], uses: Mapping[Value, int], found: dict
             following = _following(*reached, node, value)
             if following is not None:
                 stages[node] = (reached[0], following)
-                found[node] = BIAS if node.op == "Add" and reached[0].op in _PRODUCTS else ABSORBED
+                found[node] = BIAS if node.op == "Add" and _adds_biases_apart(reached[0]) else ABSORBED
                 break
+
+
+def _adds_biases_apart(root: Node) -> bool:
+    return root.op in _PRODUCTS or int(root.attribute("group", 1)) > 1
 
 
 def _following(root: Node, stage: Stage, node: Node, value: Value) -> Stage | None:

@@ -17,6 +17,7 @@ ALIGNED = 8
 """Columns that kernels for 16 bits read at once: a product whose number of columns it does not divide gets none of
 the fast ones."""
 _RAGGED = ("ragged", "ragged float16", "ragged bfloat16")
+_BIASED = ("Conv", "FusedConv")  # whose third operand is a bias
 _FILTERS = {"QLinearConv": 3, "QLinearMatMul": 3}  # where weights stand among the operands, when not second
 
 
@@ -33,6 +34,7 @@ def convolution(node: Node, op: str, measures: Measures) -> Amounts:
         (Column("convolution", "byte", "data"), moved(node, measures) - fixed),
         (Column("convolution", "byte", "weights"), fixed * images),
         (Column("convolution", "run", "group"), float(group * images) if group > 1 else 0.0),
+        *(bias(node, measures) if group > 1 and op in _BIASED and operand(node, 2) is not None else ()),
     )
     if group > 1 and filters[1:2] == (1,):
         style = _depthwise_style(node, window)
@@ -89,7 +91,8 @@ def _ragged(node: Node, operations: float, measures: Measures) -> Amounts:
 
 
 def bias(node: Node, measures: Measures) -> Amounts:
-    """What it takes to have a product begin from a bias instead of from nothing."""
+    """What it takes to have a product begin from a bias instead of from nothing, or to add one to what a convolution in
+    groups made: neither has a kernel on a GPU that does it in passing."""
     return (
         (Column("launch", "run", "bias"), 1.0),
         (Column("product", "element", "bias"), measures.elements(node.outputs[0])),

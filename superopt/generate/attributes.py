@@ -13,7 +13,7 @@ from superopt.ops.index import Poly
 from superopt.ops.registry import Operator, Registry
 from superopt.ops.symbols import Symbols
 from superopt.rewrite.editing import flat, fresh, integer, literal, map_rule, nested, used_names
-from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name
+from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name, names_in
 from superopt.rewrite.program import find
 from superopt.rewrite.rule import Call, Given, Rule, Step, Where, calls_of
 
@@ -137,6 +137,9 @@ def spelled(rule: Rule, registry: Registry) -> Iterator[tuple[str, Rule]]:
                     made = _spelled(rule, sides[0][0], sides[1][0], call, name, example)
                     if made is not None:
                         yield name, made
+                        if made.given[-1].kind == "real":
+                            positive = Where(Name(made.given[-1].name), ">", Literal("0"))
+                            yield f"{name} > 0", replace(made, where=(*made.where, positive))
 
 
 def _spelled(
@@ -172,7 +175,7 @@ def _spelled(
 def _real_attribute(rule: Rule, like: Call, name: str) -> Rule | None:
     """A number such as `alpha`, where the calls say it."""
     value = dict(like.arguments).get(name)
-    if value is None:
+    if value is None or names_in(value):
         return None
     variable = fresh(name, used_names(rule))
 

@@ -12,7 +12,8 @@ from superopt.ops.evaluate import Unsupported
 from superopt.ops.formula import Illegal
 from superopt.ops.registry import Registry
 from superopt.rewrite.rule import Rule
-from superopt.verify.instances import Skip, instances
+from superopt.verify.drawing import Skip
+from superopt.verify.instances import instances
 
 WANTED = 4
 SUMS = (*HEAVY, "Reduce", "Norm", "Softmax", "Pool", "CumSum", "Sum")

@@ -19,7 +19,7 @@ from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import Impossible, Program, block_ranks
 from superopt.rewrite.rule import Rule, Step, calls_of
-from superopt.verify.instances import Numbers, draw
+from superopt.verify.drawing import Numbers, draw
 
 RANGES = ((60.0, 0.0), (1.0, 100.0), (1.0, -100.0), (1.0, 1000.0), (1e-6, 0.0), (1e4, 0.0))
 """Inputs times the first, plus the second."""

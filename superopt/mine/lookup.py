@@ -22,7 +22,8 @@ from superopt.ops.formula import Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.rule import Rule, Step
 from superopt.rewrite.text import parse_rules
-from superopt.verify.instances import Instance, Skip, instances
+from superopt.verify.drawing import Instance, Skip
+from superopt.verify.instances import instances
 
 DRAWS = 3
 TRIES = 60

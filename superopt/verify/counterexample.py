@@ -11,7 +11,8 @@ from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import Impossible
 from superopt.rewrite.rule import Rule, calls_of
-from superopt.verify.instances import Instance, Skip, instances
+from superopt.verify.drawing import Instance, Skip
+from superopt.verify.instances import instances
 
 FEW, MANY = 6, 60
 """Instances tried for each number of axes: before a proof, and when it has failed."""
@@ -21,25 +22,39 @@ SMALLER = 1 / 64
 
 def find_counterexample(rule: Rule, registry: Registry, *, wanted: int = MANY, seed: int = 0) -> str | None:
     """Sizes, attributes and values at which the sides differ, in words; None where none was found."""
-    for instance in _tried(rule, registry, wanted, seed):
+    return next((found for found in compared(rule, registry, wanted=wanted, seed=seed) if found is not None), None)
+
+
+def compared(
+    rule: Rule, registry: Registry, *, wanted: int, seed: int = 0, nearby: bool = False
+) -> Iterator[str | None]:
+    """For each instance that both sides can be computed for: where they differ, in words, or None."""
+    for instance in _tried(rule, registry, wanted, seed, nearby):
         try:
             right = instance.right()
         except Illegal as why:
-            return f"at {instance.sizes} the left side is legal and the right side is not: {why}"
+            yield f"at {instance.sizes} the left side is legal and the right side is not: {why}"
+            continue
         except (Skip, Unsupported, NotCovered, ZeroDivisionError):
             continue
-        for name in rule.results:
-            difference = _difference(instance, instance.left[name], right[name])
-            if difference is not None and not _overflowed(instance, right, name):
-                return f"at {instance.sizes}: {name}{difference}"
+        yield _differing(instance, right)
+
+
+def _differing(instance: Instance, right: dict[str, Tensor]) -> str | None:
+    for name in instance.program.rule.results:
+        difference = _difference(instance, instance.left[name], right[name])
+        if difference is not None and not _overflowed(instance, right, name):
+            return f"at {instance.sizes}: {name}{difference}"
     return None
 
 
-def _tried(rule: Rule, registry: Registry, wanted: int, seed: int) -> Iterator[Instance]:
-    """Numbers by which something is divided are also tried as 0, of which a proof about real numbers says nothing."""
-    yield from instances(rule, registry, wanted=wanted, seed=seed)
+def _tried(rule: Rule, registry: Registry, wanted: int, seed: int, nearby: bool) -> Iterator[Instance]:
+    """Numbers by which something is divided are also tried as 0, of which a proof about real numbers says nothing: as
+    a normalization's epsilon it leaves what rounding makes of elements that are all the same."""
+    yield from instances(rule, registry, wanted=wanted, seed=seed, nearby=nearby)
     if any(given.kind == "real" for given in rule.given):
-        yield from instances(rule, registry, wanted=wanted, seed=seed, reals=0.0)
+        for level in (False, True):
+            yield from instances(rule, registry, wanted=wanted, seed=seed, reals=0.0, level=level, nearby=nearby)
 
 
 def _overflowed(instance: Instance, right: dict[str, Tensor], name: str) -> bool:
