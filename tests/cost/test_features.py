@@ -49,6 +49,13 @@ def test_a_bias_of_a_product_is_told_wherever_it_is_written():
     assert added["absorbed byte Add"] == 80
 
 
+def test_a_bias_of_a_convolution_in_groups_is_told_as_well():
+    x, shape = data(0, (1, 8, 10, 10)), (1, 8, 8, 8)
+    grouped = counted(node("Conv", [x, weights(8, 1, 3, 3), weights(8)], shape, attributes={"group": 8}))
+    assert grouped["product element bias"] == 8 * 64
+    assert "product element bias" not in counted(node("Conv", [x, weights(8, 8, 3, 3), weights(8)], shape))
+
+
 def test_a_convolution_counts_by_its_window_and_groups():
     x = data(0, (1, 8, 10, 10))
     dense = counted(node("Conv", [x, weights(16, 8, 3, 3)], (1, 16, 8, 8)))

@@ -74,6 +74,14 @@ def test_a_product_takes_bias_scale_and_transpose():
     assert found == {"Transpose": ABSORBED, "Mul": ABSORBED, "Add": BIAS}
 
 
+def test_a_convolution_in_groups_has_its_bias_added_apart():
+    x = data(0, (1, 8, 4, 4))
+    for group, role in ((1, ABSORBED), (8, BIAS)):
+        made = node("Conv", [x, weights(8, 8 // group, 1, 1)], (1, 8, 4, 4), attributes={"group": group})
+        biased = node("Add", [made.outputs[0], weights(8, 1, 1)], (1, 8, 4, 4))
+        assert played(workload([x], made, biased)) == {"Add": role}
+
+
 def test_a_product_has_its_bias_before_a_gelu_sees_it():
     x = data(0, ROWS)
     product = node("MatMul", [x, weights(16, 16)], ROWS)

@@ -101,6 +101,19 @@ def test_numbers_keep_their_sign_where_it_matters_and_their_value_where_that_doe
     assert str(forms(one, REGISTRY)[0].left[0]) == "y = Mul(x, 1)"
 
 
+def test_an_epsilon_is_more_than_nothing_where_that_matters() -> None:
+    """Elements that are all the same are 0/0 on one side, and what rounding made of it on the other."""
+    centred = read("""
+  given x: [m, n]  g: [n]  c: [n]
+  y = LayerNormalization(Sub(x, ReduceMean(x, axes=[1], keepdims=1)), g, c, axis=1, epsilon=0.25)
+  =>
+  y = LayerNormalization(x, g, c, axis=1, epsilon=0.25)
+""")
+    first = forms(centred, REGISTRY)[0]
+    assert "epsilon: real" in given(first)
+    assert [str(w) for w in first.where] == ["epsilon > 0"]
+
+
 def test_what_broadcasts_gets_sizes_of_its_own() -> None:
     rule = read("  given x: [m, k]  y: [m, k]\n  z = Add(x, y)\n  =>\n  z = Add(y, x)")
     first = forms(rule, REGISTRY)[0]

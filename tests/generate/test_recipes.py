@@ -12,8 +12,10 @@ import pytest
 
 import specs
 from superopt.errors import BadInput
+from superopt.generate.candidate import directions
 from superopt.generate.recipe import FEWEST_WORLDS, Recipe, Scene, load_recipe, shipped
 from superopt.generate.stage import Signature, Stage
+from superopt.generate.term import Node, Pair
 from superopt.ops.domains import Reals
 from superopt.ops.evaluate import evaluate
 from superopt.rewrite.expression import names_in
@@ -129,6 +131,14 @@ def test_targets_are_among_the_operators(tmp_path: Any) -> None:
     scene = _load(tmp_path, 'ops = ["Erf($)"]\ntargets = ["Gelu($)"]')
     assert scene.targets == ("Gelu(s0)",)
     assert [t.call.op for t in scene.templates] == ["Erf", "Gelu"]
+
+
+def test_a_scene_says_where_laws_may_be_followed_both_ways(tmp_path: Any) -> None:
+    ops = 'ops = ["Relu($)", "Neg(Min(Neg($), 0))"]'
+    short, long = (Node(template, ("x",)) for template in range(2))
+    shorter, longer = Pair((long,), (short,)), Pair((short,), (long,))
+    assert list(directions(longer, _load(tmp_path, ops))) == [shorter]
+    assert set(directions(longer, _load(tmp_path, f"{ops}\nboth-ways = true"))) == {shorter, longer}
 
 
 def test_whole_numbers_are_no_inputs(tmp_path: Any) -> None:

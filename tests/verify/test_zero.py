@@ -28,3 +28,19 @@ def test_where_the_number_is_not_zero_it_does() -> None:
         =>
         z = MatMul(Div(x, c), y)""")
     assert found.status == "proved", found.reason
+
+
+SHIFTED = """
+    given x: [...b, n]  t: [...b, 1]  g: [n]  c: [n]  e: real
+    where finite{more}
+    y = LayerNormalization(Add(x, t), g, c, axis=|b|, epsilon=e)
+    =>
+    y = LayerNormalization(x, g, c, axis=|b|, epsilon=e)"""
+
+
+def test_elements_that_are_all_the_same_have_no_variance_to_divide_by() -> None:
+    """With an epsilon of 0 that leaves 0/0 on one side, and what rounding made of it on the other."""
+    found = verdict(SHIFTED.format(more=""))
+    assert found.status == "refuted"
+    assert "e=0.0" in found.reason
+    assert verdict(SHIFTED.format(more=", e > 0")).status == "proved"
