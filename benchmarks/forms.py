@@ -250,6 +250,32 @@ def depthwise(rng) -> Part:
     )
 
 
+def by_channel(rng, channels: int, side: int) -> Part:
+    """A scale and a shift by channel with Relu behind it, as DenseNet has them in front of each convolution."""
+    scale, shift = (1 + drawn(rng, channels, 1, 1)).astype(np.float16), drawn(rng, channels, 1, 1)
+    constants = {
+        "s": scale, "t": shift, "u": (-shift / scale).astype(np.float16), "m": np.zeros(channels, np.float16),
+        "s1": scale.reshape(-1), "t1": shift.reshape(-1), "v": np.ones(channels, np.float16),
+        "k": scale.reshape(channels, 1, 1, 1),
+    }  # fmt: skip
+    norm = node("BatchNormalization", "x s1 t1 m v", "y", epsilon=0.0)
+    relu = node("Relu", "y", "out")
+    forms = [
+        Form("BatchNormalization, Relu", [norm, relu], constants),
+        Form("Mul, Add, Relu", [node("Mul", "x s", "p"), node("Add", "p t", "y"), relu], constants),
+        Form("Mul, Sum, Relu", [node("Mul", "x s", "p"), node("Sum", "p t", "y"), relu], constants),
+        Form("a convolution by channel, Relu", [node("Conv", "x k t1", "y", group=channels), relu], constants),
+        Form("BatchNormalization alone", [node("BatchNormalization", "x s1 t1 m v", "out", epsilon=0.0)], constants),
+        Form("Relu alone", [node("Relu", "x", "out")], constants),
+        Form("Max by channel alone", [node("Max", "x u", "out")], constants),
+    ]
+    return Part(
+        f"scale and shift by channel, 16 x {channels} x {side} x {side}",
+        drawn(rng, 16, channels, side, side, scale=1.0),
+        forms,
+    )
+
+
 PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     whisper,
     swin,
@@ -263,6 +289,8 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     partial(biases, rows=1024, width=768, columns=3072),
     partial(biases, rows=128, width=768, columns=768),
     depthwise,
+    partial(by_channel, channels=256, side=56),
+    partial(by_channel, channels=512, side=14),
 )
 
 
