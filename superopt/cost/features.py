@@ -22,6 +22,7 @@ _COUNTERS: dict[str, _Counter] = {
     "function": traffic.function,
     "movement": traffic.movement,
     "reduction": traffic.reduction,
+    "channel-wise": traffic.channelwise,
     "pool": traffic.pool,
     "convolution": products.convolution,
     "product": products.product,

@@ -15,6 +15,7 @@ _OPERATORS = {
         ReduceSumSquare ArgMax ArgMin TopK CumSum GlobalAveragePool GlobalMaxPool GlobalLpPool Softmax LogSoftmax
         LpNormalization LayerNormalization SkipLayerNormalization RMSNormalization SimplifiedLayerNormalization
         SkipSimplifiedLayerNormalization GroupNormalization GroupNorm InstanceNormalization""",
+    "channel-wise": "BatchNormalization",
     "pool": "MaxPool AveragePool LpPool",
     "convolution": "Conv FusedConv NhwcConv NhwcFusedConv ConvTranspose ConvInteger QLinearConv",
     "product": "MatMul Gemm FusedMatMul FusedGemm MatMulInteger MatMulIntegerToFloat QLinearMatMul",

@@ -14,6 +14,15 @@ def elementwise(node: Node, op: str, measures: Measures) -> Amounts:
     return (touched, *_broadcast(node, measures))
 
 
+def channelwise(node: Node, op: str, measures: Measures) -> Amounts:
+    """Of a GPU the library's kernel for it is not a fast one, and onnxruntime widens weights of 16 bits for it in each
+    run anew, four of them."""
+    worked = (Column("channel-wise", "element"), float(measures.elements(node.outputs[0])))
+    narrow = typed(node, op).endswith("16")
+    widened = ((Column("launch", "run", "weights widened"), 1.0),) if narrow else ()
+    return (*elementwise(node, op, measures), worked, *widened)
+
+
 def _broadcast(node: Node, measures: Measures) -> Amounts:
     """Operands of unequal shapes are combined stretch by stretch: over the last axes that all of them vary along, or
     that all but one lack. A last axis of size 1 under axes that are broadcast makes every element a stretch. A GPU

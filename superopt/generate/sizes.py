@@ -50,7 +50,7 @@ def real_numbers(rule: Rule) -> Iterator[Rule]:
 
 def shared_numbers(rule: Rule) -> Iterator[Rule]:
     """With a variable for a number that an attribute says, wherever else it stands: a normalization's epsilon is an
-    operand of a sum where it is spelled out."""
+    operand of a sum where it is spelled out. Where that is not true of all numbers, perhaps it is of those above 0."""
     said = [_value(Number(v)) for call in rule.calls for _, value in call.arguments for v in _items(value)]
     for value in dict.fromkeys(v for v in said if v is not None and v.denominator != 1):
         name = fresh("e", used_names(rule))
@@ -59,7 +59,10 @@ def shared_numbers(rule: Rule) -> Iterator[Rule]:
             for side in (rule.left, rule.right)
         )
         if name in mentions(left) | _read(left):
-            yield replace(rule, given=(*rule.given, Given(name, "real")), left=left, right=right, proof=None)
+            made = replace(rule, given=(*rule.given, Given(name, "real")), left=left, right=right, proof=None)
+            yield made
+            if value > 0:
+                yield replace(made, where=(*rule.where, Where(Name(name), ">", Literal("0"))))
 
 
 def _with_attributes(call: Call, number: Fraction, name: str) -> Call:

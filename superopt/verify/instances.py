@@ -14,7 +14,8 @@ from superopt.verify.drawing import NOTHING_SAID, SMALL, Draws, Instance
 
 TRIES_FOR_EACH = 25
 LARGE = 9
-"""The largest size that is drawn every other time where nothing is legal among the first: filters of 2h + 1."""
+"""The largest size that is drawn every other time where nothing is legal among the first (filters of 2h + 1), and where
+elements are all the same: means of 3, 5, 6 and 7 of them are rounded."""
 TRIES_OF_SMALL = 24
 TRIES_OF_ONE_KIND = 48
 """After so many that all fail alike, as the smallest sizes do: no sizes are legal for that number of axes."""
@@ -55,9 +56,9 @@ def _drawn(draws: Draws, wanted: int, seed: int) -> Iterator[Instance]:
     """Everything drawn anew each time."""
     found, reasons = 0, set[str]()
     for attempt in range(wanted * TRIES_FOR_EACH):
-        most = SMALL if found or attempt < TRIES_OF_SMALL or attempt % 2 else LARGE
+        small = not draws.level and (found or attempt < TRIES_OF_SMALL or attempt % 2)
         try:
-            instance = draws.instance([seed, attempt, *draws.ranks.values()], most=most)
+            instance = draws.instance([seed, attempt, *draws.ranks.values()], most=SMALL if small else LARGE)
         except NOTHING_SAID as error:
             reasons.add(str(error) if isinstance(error, Illegal) else "")
             hopeless = not found and attempt + 1 == TRIES_OF_ONE_KIND and len(reasons) == 1

@@ -56,6 +56,16 @@ def test_a_bias_of_a_convolution_in_groups_is_told_as_well():
     assert "product element bias" not in counted(node("Conv", [x, weights(8, 8, 3, 3), weights(8)], shape))
 
 
+def test_a_normalization_by_channel_has_its_weights_widened():
+    channels = [weights(8) for _ in range(4)]
+    single = counted(node("BatchNormalization", [data(0, (1, 8, 4, 4)), *channels], (1, 8, 4, 4)))
+    assert single["channel-wise element"] == 128
+    assert "launch run weights widened" not in single
+    x = data(0, (1, 8, 4, 4), DType.FLOAT16)
+    half = counted(node("BatchNormalization", [x, *channels], (1, 8, 4, 4), DType.FLOAT16))
+    assert half["launch run weights widened"] == 1
+
+
 def test_a_convolution_counts_by_its_window_and_groups():
     x = data(0, (1, 8, 10, 10))
     dense = counted(node("Conv", [x, weights(16, 8, 3, 3)], (1, 16, 8, 8)))
