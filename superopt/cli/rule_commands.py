@@ -104,9 +104,9 @@ def _derive(arguments: argparse.Namespace, rules: list[Rule], registry: Registry
 def _reduce(rules: list[Rule], registry: Registry) -> int:
     """Generated rules that the others do as well, and idle ones, leave their files; what people wrote stays."""
     from superopt.generate.reduce import needless_rules
-    from superopt.generate.writing import take_out
+    from superopt.generate.writing import UPHILL, take_out
 
-    kept = [not rule.origin.startswith("generated ") for rule in rules]
+    kept = [not rule.origin.startswith("generated ") or rule.origin.endswith(UPHILL) for rule in rules]
     gone: defaultdict[str, set[str]] = defaultdict(set)
     for k in needless_rules(rules, kept, registry, idle=True):
         gone[rules[k].source].add(rules[k].name)

@@ -14,13 +14,15 @@ from superopt.rewrite.rule import Block, Call, Operand, Rule, Step
 
 def directions(pair: Pair, scene: Scene) -> Iterator[Pair]:
     """The ways in which it may be used: the pattern reads every input, and what takes its place costs less when it
-    runs, or as much without more work on weights, or is a detour that may be worth it, or the scene says it may."""
+    runs, or as much without more work on weights, or is a detour that may be worth it. Scenes that lead uphill want
+    what costs as much or more."""
     for left, right in ((pair.right, pair.left), (pair.left, pair.right)):
         bound = set(leaves(*left))
         usable = all(isinstance(t, Node) for t in left) and set(leaves(*right)) <= bound
         before, after = ((cost(side, scene), size(*side)) for side in (left, right))
         pays = after[0] < before[0] or (after[0] == before[0] and after[1] <= before[1])
-        if usable and (pays or scene.both_ways or is_detour(left, right, scene)):
+        wanted = after[0] >= before[0] if scene.uphill else pays or is_detour(left, right, scene)
+        if usable and wanted:
             yield Pair(left, right)
 
 

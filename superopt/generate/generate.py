@@ -270,7 +270,9 @@ class _Scene:
         for (pair, way, _), settled in zip(asked, self._verdicts([rule for _, _, rule in asked]), strict=True):
             self.counts.count(settled)
             if settled.rule is not None:
-                found[pair].append((way, Finding(respelled(settled.rule), scene.name, pruner.is_macro(pair))))
+                found[pair].append(
+                    (way, Finding(respelled(settled.rule), scene.name, pruner.is_macro(pair), scene.uphill))
+                )
         yield from found.items()
 
     def _verdicts(self, rules: list[Rule]) -> Iterator[Settled]:

@@ -21,7 +21,7 @@ targets = ["Gelu($)"]                                       operators whose spel
 laws = 2                                                    only so many are found, the smallest first
 distinct = true                                             no operator reads one value twice, as x + x does
 results = 4                                                 only laws about graphs with at least so many results
-both-ways = true                                            only the clock knows which side is faster: rules both ways
+uphill = true                                               rules lead to what counts as much or more: the clock decides
 
 What is constructed rather than found has entries of its own: convolutions by tiles (`superopt.generate.tiles`), and two
 known rules in one (`superopt.generate.macros`).
@@ -79,8 +79,8 @@ class Scene:
     matter."""
     results: int = 1
     """Laws about graphs with fewer results are left out."""
-    both_ways: bool = False
-    """Laws may be followed both ways: kernels differ in what counting operators does not see."""
+    uphill: bool = False
+    """Laws are followed to the side with as many operators or more: kernels differ in what counting does not see."""
     whole: tuple[Given, ...] = ()
     """Whole numbers (`p: int`) that attributes mention: each world says how much they are; they are no inputs."""
 
@@ -184,9 +184,9 @@ def _scene(
     targets = tuple(t.text for t in goals if t in kept)
     inputs, laws = int(read.get("max-inputs", 4)), int(read.get("laws", EVERY))
     distinct, results = bool(read.get("distinct", False)), int(read.get("results", 1))
-    both = bool(read.get("both-ways", False))
+    uphill = bool(read.get("uphill", False))
     return Scene(
-        name, given, weights, kept, worlds, most, inputs, targets, laws, distinct, results, both, whole_numbers
+        name, given, weights, kept, worlds, most, inputs, targets, laws, distinct, results, uphill, whole_numbers
     )
 
 

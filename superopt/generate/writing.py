@@ -17,6 +17,9 @@ from superopt.rewrite.text import format_meaning, format_rule, parse_rules
 from superopt.verify.prove import SOLVER
 from superopt.version import __version__
 
+UPHILL = " uphill"
+"""Ends the origin of a rule that stays though it saves nothing."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -26,6 +29,8 @@ class Finding:
     scene: str
     macro: bool = False
     """It leads over a hill: a step in between costs more than either end."""
+    uphill: bool = False
+    """Its scene wants what counts as much or more: that it saves nothing is no reason to leave it out."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,9 @@ def take_out(path: Path, names: Collection[str]) -> None:
 
 def _told(finding: Finding, provenance: Provenance) -> Rule:
     origin = f"generated recipe={provenance.recipe} scene={finding.scene} seed={provenance.seed}"
-    return replace(finding.rule, origin=origin + (" macro" if finding.macro else ""))
+    return replace(
+        finding.rule, origin=origin + (" macro" if finding.macro else "") + (UPHILL if finding.uphill else "")
+    )
 
 
 def _header(provenance: Provenance, count: int) -> str:
