@@ -62,7 +62,7 @@ def test_a_normalization_by_channel_has_its_weights_widened():
     assert single["channel-wise element"] == 128
     assert "launch run weights widened" not in single
     x = data(0, (1, 8, 4, 4), DType.FLOAT16)
-    half = counted(node("BatchNormalization", [x, *channels], (1, 8, 4, 4), DType.FLOAT16))
+    half = counted(node("BatchNormalization", [x, *channels], (1, 8, 4, 4)))
     assert half["launch run weights widened"] == 1
 
 
