@@ -10,7 +10,7 @@ from superopt.ops.evaluate import Unsupported
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import Impossible
-from superopt.rewrite.rule import Rule, calls_of
+from superopt.rewrite.rule import Call, Rule, calls_of
 from superopt.verify.drawing import Instance, Skip
 from superopt.verify.instances import instances
 
@@ -56,8 +56,13 @@ def _tried(rule: Rule, registry: Registry, wanted: int, seed: int, nearby: bool)
     yield from instances(rule, registry, wanted=wanted, seed=seed, nearby=nearby)
     if any(given.kind == "real" for given in rule.given):
         yield from instances(rule, registry, wanted=wanted, seed=seed, reals=0.0, nearby=nearby)
-        level = max(wanted, LEVEL)
-        yield from instances(rule, registry, wanted=level, seed=seed, reals=0.0, level=True, nearby=nearby)
+        if any(_takes_means(call) for call in rule.calls):
+            level = max(wanted, LEVEL)
+            yield from instances(rule, registry, wanted=level, seed=seed, reals=0.0, level=True, nearby=nearby)
+
+
+def _takes_means(call: Call) -> bool:
+    return "Norm" in call.op or call.op.startswith("ReduceMean")
 
 
 def _overflowed(instance: Instance, right: dict[str, Tensor], name: str) -> bool:
