@@ -15,7 +15,7 @@ def elementwise(node: Node, op: str, measures: Measures) -> Amounts:
 
 
 def channelwise(node: Node, op: str, measures: Measures) -> Amounts:
-    """Of a GPU the library's kernel for it is not a fast one, and onnxruntime widens weights of 16 bits for it in each
+    """On a GPU the library's kernel for it is not a fast one, and onnxruntime widens weights of 16 bits for it in each
     run anew, four of them."""
     worked = (Column("channel-wise", "element"), float(measures.elements(node.outputs[0])))
     narrow = typed(node, op).endswith("16")

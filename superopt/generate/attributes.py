@@ -12,8 +12,8 @@ from superopt.ops.element import Access
 from superopt.ops.index import Poly
 from superopt.ops.registry import Operator, Registry
 from superopt.ops.symbols import Symbols
-from superopt.rewrite.editing import flat, fresh, integer, literal, map_rule, nested, used_names
-from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name, names_in
+from superopt.rewrite.editing import flat, fresh, integer, literal, map_rule, nested, used_names, with_real
+from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name, evaluate, names_in
 from superopt.rewrite.program import find
 from superopt.rewrite.rule import Call, Given, Rule, Step, Where, calls_of
 
@@ -109,8 +109,9 @@ def _holds_all_of(operator: Operator, kind: Kind, registry: Registry) -> bool:
     return bool(theirs) and theirs < mine
 
 
-def spelled(rule: Rule, registry: Registry) -> Iterator[tuple[str, Rule]]:
-    """For each attribute of windows that all calls of an operator have alike: the rule with variables for it.
+def spelled(rule: Rule, registry: Registry) -> Iterator[tuple[str, Iterator[Rule]]]:
+    """For each attribute of windows that all calls of an operator have alike: the rule with variables for it, for any
+    numbers first.
 
     The attributes are those that a bundle of the operator would hold, under names of their own.
     """
@@ -134,22 +135,18 @@ def spelled(rule: Rule, registry: Registry) -> Iterator[tuple[str, Rule]]:
             for name, example in option.items():
                 if (call.domain, call.op, name) not in done:
                     done.add((call.domain, call.op, name))
-                    made = _spelled(rule, sides[0][0], sides[1][0], call, name, example)
-                    if made is not None:
-                        yield name, made
-                        if made.given[-1].kind == "real":
-                            positive = Where(Name(made.given[-1].name), ">", Literal("0"))
-                            yield f"{name} > 0", replace(made, where=(*made.where, positive))
+                    yield name, _spelled(rule, sides[0][0], sides[1][0], call, name, example)
 
 
 def _spelled(
     rule: Rule, left: tuple[Step, ...], right: tuple[Step, ...], like: Call, name: str, example: Any
-) -> Rule | None:
+) -> Iterator[Rule]:
     """With one attribute of the calls like this one as variables."""
     entries = example if isinstance(example, list) else [example]
     if not all(isinstance(e, Poly) for e in entries):
-        real = len(entries) == 1 and isinstance(entries[0], Access)
-        return _real_attribute(rule, like, name) if real else None
+        if len(entries) == 1 and isinstance(entries[0], Access):
+            yield from _real_attribute(rule, like, name)
+        return
     used = used_names(rule)
     value = dict(like.arguments).get(name)
     variables = [Name(fresh(f"{name[0]}{k}" if len(entries) > 1 else name[0], used)) for k in range(len(entries))]
@@ -167,16 +164,16 @@ def _spelled(
     ]
     where = tuple(Where(v, ">=", Literal("1")) for v in variables) if positive else ()
     given = (*rule.given, *(Given(v.name, "int") for v in variables))
-    return replace(
+    yield replace(
         rule, given=given, where=(*rule.where, *where), left=nested(steps[0]), right=nested(steps[1]), proof=None
     )
 
 
-def _real_attribute(rule: Rule, like: Call, name: str) -> Rule | None:
+def _real_attribute(rule: Rule, like: Call, name: str) -> Iterator[Rule]:
     """A number such as `alpha`, where the calls say it."""
     value = dict(like.arguments).get(name)
     if value is None or names_in(value):
-        return None
+        return
     variable = fresh(name, used_names(rule))
 
     def change(call: Call) -> Call:
@@ -184,7 +181,7 @@ def _real_attribute(rule: Rule, like: Call, name: str) -> Rule | None:
             return call
         return replace(call, arguments=tuple((n, Name(variable) if n == name else v) for n, v in call.arguments))
 
-    return replace(map_rule(rule, change), given=(*rule.given, Given(variable, "real")))
+    yield from with_real(map_rule(rule, change), variable, evaluate(value, {}))
 
 
 MOST_VARIABLES, MOST_WAYS = 3, 12

@@ -104,8 +104,8 @@ class _Widener:
         done: set[str] = set()
 
         def further(rule: Rule) -> Iterator[Rule]:
-            for name, idea in spelled(rule, self.registry):
-                if name not in done:
+            for name, ideas in spelled(rule, self.registry):
+                for idea in ideas if name not in done else ():
                     done.add(name)
                     yield idea
 

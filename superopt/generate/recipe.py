@@ -168,6 +168,9 @@ def _scene(
     for key in ("max-ops", "max-inputs", "laws", "results"):
         if not isinstance(number := read.get(key, 1), int) or number < 1:
             raise BadInput(f"{where}: `{key}` must be a number of at least 1, not {number!r}")
+    for key in ("distinct", "uphill"):
+        if not isinstance(said := read.get(key, False), bool):
+            raise BadInput(f"{where}: `{key}` must be true or false, not {said!r}")
     declared = parse_given(read["given"], where)
     given = tuple(g for g in declared if g.kind != "int")
     whole_numbers = tuple(g for g in declared if g.kind == "int")
@@ -183,8 +186,7 @@ def _scene(
     most = max_ops or int(read.get("max-ops", whole.get("max-ops", 3)))
     targets = tuple(t.text for t in goals if t in kept)
     inputs, laws = int(read.get("max-inputs", 4)), int(read.get("laws", EVERY))
-    distinct, results = bool(read.get("distinct", False)), int(read.get("results", 1))
-    uphill = bool(read.get("uphill", False))
+    distinct, uphill, results = read.get("distinct", False), read.get("uphill", False), int(read.get("results", 1))
     return Scene(
         name, given, weights, kept, worlds, most, inputs, targets, laws, distinct, results, uphill, whole_numbers
     )

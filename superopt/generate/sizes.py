@@ -20,6 +20,7 @@ from superopt.rewrite.editing import (
     numbers_of,
     substituted,
     used_names,
+    with_real,
 )
 from superopt.rewrite.expression import Binary, Expression, Listing, Literal, Name, evaluate, names_in
 from superopt.rewrite.rule import Block, Call, Given, Number, Rule, Step, Where
@@ -59,10 +60,7 @@ def shared_numbers(rule: Rule) -> Iterator[Rule]:
             for side in (rule.left, rule.right)
         )
         if name in mentions(left) | _read(left):
-            made = replace(rule, given=(*rule.given, Given(name, "real")), left=left, right=right, proof=None)
-            yield made
-            if value > 0:
-                yield replace(made, where=(*rule.where, Where(Name(name), ">", Literal("0"))))
+            yield from with_real(replace(rule, left=left, right=right), name, value)
 
 
 def _with_attributes(call: Call, number: Fraction, name: str) -> Call:

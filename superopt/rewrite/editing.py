@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 from superopt.rewrite.expression import Binary, Expression, Function, Listing, Literal, Name, names_in
-from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Rule, Step, calls_of
+from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Rule, Step, Where, calls_of
 
 TEMPORARY = "~"
 """Names of values inside nested calls, while the calls are flat; no rule's own name starts so."""
@@ -133,6 +134,14 @@ def nested(steps: Iterable[Step]) -> tuple[Step, ...]:
         else:
             found.append(Step(step.targets, value))
     return tuple(found)
+
+
+def with_real(rule: Rule, name: str, was: float | Fraction) -> Iterator[Rule]:
+    """The rule with a number given by that name, which its steps mention: any; then one above 0, as it `was`."""
+    given = replace(rule, given=(*rule.given, Given(name, "real")), proof=None)
+    yield given
+    if was > 0:
+        yield replace(given, where=(*rule.where, Where(Name(name), ">", Literal("0"))))
 
 
 def integer(expression: Expression) -> int | None:

@@ -62,7 +62,8 @@ def _tried(rule: Rule, registry: Registry, wanted: int, seed: int, nearby: bool)
 
 
 def _takes_means(call: Call) -> bool:
-    return "Norm" in call.op or call.op.startswith("ReduceMean")
+    """Whether it may compute a mean: only there do equal elements leave nothing to divide by."""
+    return any(part in call.op for part in ("Norm", "Reduce", "AveragePool"))
 
 
 def _overflowed(instance: Instance, right: dict[str, Tensor], name: str) -> bool:

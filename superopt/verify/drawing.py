@@ -156,7 +156,7 @@ class Draws:
         for given in self.rule.given:
             if given.kind in ("tensor", "bool"):
                 shape = tuple(int(n) for n in program.inputs[given.name].shape)  # pyright: ignore[reportArgumentType]
-                drawn = np.full(shape, rng.standard_normal()) if self.level else draw(rng, shape) * scale
+                drawn = (np.full(shape, rng.standard_normal()) if self.level else draw(rng, shape)) * scale
                 values[given.name] = (drawn > 0).astype(np.float64) if given.kind == "bool" else drawn
         if self.poisoned is not None:
             if not values[self.poisoned].size:

@@ -152,6 +152,12 @@ def test_an_operator_that_nobody_defines_is_refused(tmp_path: Any) -> None:
         _load(tmp_path, 'ops = ["Frobnicate($)"]')
 
 
+@pytest.mark.parametrize("key", ["uphill", "distinct"])
+def test_what_is_neither_true_nor_false_is_refused(tmp_path: Any, key: str) -> None:
+    with pytest.raises(BadInput, match=f"`{key}` must be true or false, not 'no'"):
+        _load(tmp_path, f'ops = ["Relu($)"]\n{key} = "no"')
+
+
 def _load(folder: Any, ops: str, more: str = "", world: str = "") -> Scene:
     path = folder / "one.toml"
     worlds = ", ".join(f'"m={m}{world}"' for m in (1, 2, 3, 4))

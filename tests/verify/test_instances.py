@@ -37,5 +37,8 @@ def test_both_sides_are_compared_at_all_of_them() -> None:
 
 
 def test_level_inputs_have_equal_elements() -> None:
-    for instance in instances(rule("given x: [n, m]\ny = Relu(x)\n=>\ny = Max(x, 0)"), REGISTRY, wanted=5, level=True):
-        assert len(set(instance.numbers.values["x"].flat)) == 1
+    relu = rule("given x: [n, m]\ny = Relu(x)\n=>\ny = Max(x, 0)")
+    drawn = [i.numbers.values["x"] for i in instances(relu, REGISTRY, wanted=5, level=True)]
+    assert len(drawn) == 5
+    assert all(len(set(x.flat)) == 1 for x in drawn)
+    assert any(x.size > 1 for x in drawn)
