@@ -11,9 +11,9 @@ torch.compile in its modes reduce-overhead and max-autotune. Most valuable first
 
 Every step is a process of its own with a limit. A step that fails is written down with its reason and not tried again.
 Answers are compared with the original's on onnxruntime's CPU provider (tolerances in gpu_jobs.py); TF32 is on for
-everyone, as onnxruntime has it by default. With --side-by-side N so many models are optimized at once, each on cores of
-its own, and one at a time uses the device; what the table shows is timed when all are done, alone. Words after `--` go
-to `superopt optimize`.
+everyone, as onnxruntime has it by default. With --side-by-side N so many models are optimized or compiled at once, each
+on cores of its own, and one at a time uses the device; what the table shows is timed when all are done, alone. Words
+after `--` go to `superopt optimize`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import gpu_plan, gpu_table, peer_wheels
 from benchmarks.examination import code_digest, now
-from benchmarks.gpu_cells import BEST, CORE, METHODS, DType, Ledger, Run
+from benchmarks.gpu_cells import BEST, COMPILED, CORE, METHODS, DType, Ledger, Run
 from benchmarks.gpu_jobs import TOLERANCES, OutOfTime, StepFailed, Workplace
 from benchmarks.gpu_models import real_models
 from benchmarks.gpu_plan import Job, Pace
@@ -127,10 +127,10 @@ def prepare(place: Workplace, jobs: Sequence[Job], workers: int) -> None:
 
 
 def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace) -> None:
-    """Those that no longer fit are left for another time. Models are optimized side by side, where that is asked for;
-    what the table shows is timed when nothing else runs."""
+    """Those that no longer fit are left for another time. Models are optimized and compiled side by side, where that is
+    asked for; what the table shows is timed when nothing else runs."""
     if place.beside > 1:
-        optimize_ahead(place, [job for job in planned if job.methods == CORE], pace)
+        work_ahead(place, [job for job in planned if job.methods in (CORE, (COMPILED,))], pace)
     for job in planned:
         if not place.is_ahead(job) and not pace.fits(job, place.left()):
             continue
@@ -147,7 +147,7 @@ def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace
         print(f"{left}  {job.model} {job.dtype} b{job.batch}: {said}", file=sys.stderr, flush=True)
 
 
-def optimize_ahead(place: Workplace, planned: Sequence[Job], pace: Pace) -> None:
+def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace) -> None:
     """As many as leave time for their races."""
     writing = threading.Lock()
 
@@ -158,12 +158,12 @@ def optimize_ahead(place: Workplace, planned: Sequence[Job], pace: Pace) -> None
             place.reserved += RACING * place.timing
         started = time.monotonic()
         try:
-            place.optimize_ahead(job)
+            place.work_ahead(job)
         except OutOfTime:
             return
         with writing:
             pace.took(job, time.monotonic() - started)
-            print(f"{place.left():5.0f} s left  {job.text}: optimized", file=sys.stderr, flush=True)
+            print(f"{place.left():5.0f} s left  {job.text}: ready to be timed", file=sys.stderr, flush=True)
 
     side_by_side(planned, place.beside, do)
     place.reserved = 0.0

@@ -10,13 +10,13 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from benchmarks import graphs, slots, subjects
 from benchmarks.commandline import SUPEROPT, TIMED_OUT, Done, run
-from benchmarks.gpu_cells import BEST, CORE, DEFAULT, HAND, OURS, PEERS, TUNED, Cell, Made, Place, Status
+from benchmarks.gpu_cells import BEST, COMPILED, CORE, DEFAULT, HAND, OURS, PEERS, TUNED, Cell, Made, Place, Status
 from benchmarks.gpu_models import Files, files_of
 from benchmarks.gpu_plan import NETWORKS, Job
 from benchmarks.gpu_ratios import composed
@@ -41,6 +41,17 @@ Entrant: TypeAlias = "tuple[str, str, Mapping[str, str]]"
 
 Optimized: TypeAlias = "tuple[Path, Made | None, Mapping[str, str], Mapping[str, str] | None, str]"
 """superopt's model, what it did, the options it found for it and for the original; or why there is nothing."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Who runs for a network, and under which options; how far off their answers are, where that is known."""
+
+    optimized: Optimized
+    best: Mapping[str, str]
+    plain: bool  # no options were found beyond those of a default session
+    entrants: Sequence[Entrant]
+    errors: Mapping[str, float | str]
 
 
 class OutOfTime(Exception):
@@ -114,8 +125,9 @@ class Workplace:
     reserved: float = 0.0
     """Seconds at the end that are kept for what must be timed alone."""
     _making: dict[Place, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
-    _ahead: dict[Place, tuple[Optimized, float]] = field(default_factory=dict[Place, "tuple[Optimized, float]"])
-    """What was optimized ahead of its race, and how long that took."""
+    _ahead: dict[Job, tuple[Field | float, float]] = field(default_factory=dict[Job, "tuple[Field | float, float]"])
+    """What was done ahead of a race, and how long that took: a field, or what torch compiled into its cache, by the
+    seconds until its first answer."""
 
     @property
     def turn(self) -> str:
@@ -125,36 +137,40 @@ class Workplace:
     def left(self) -> float:
         return self.until - self.reserved - time.monotonic()
 
-    def optimize_ahead(self, job: Job) -> None:
+    def work_ahead(self, job: Job) -> None:
         """The longest part of a job, which may be done beside others; its race waits until it can be run alone."""
         started = time.monotonic()
         try:
-            found = self._optimized(job, self.made(job.place))
+            self.made(job.place)
+            found = self._compiled(job) if job.methods == (COMPILED,) else self._answering(job)
         except StepFailed:
             return  # the job itself will say so
-        self._ahead[job.place] = found, time.monotonic() - started
+        self._ahead[job] = found, time.monotonic() - started
 
     def is_ahead(self, job: Job) -> bool:
-        return job.methods == CORE and job.place in self._ahead
+        return job in self._ahead
 
     def cells(self, job: Job) -> list[Cell]:
         """What the job finds; it raises `OutOfTime` and nothing else."""
-        started = time.monotonic() - (self._ahead[job.place][1] if self.is_ahead(job) else 0.0)
+        ahead, took = self._ahead.get(job, (None, 0.0))
+        started = time.monotonic() - took
         try:
             self.made(job.place)
-            found = self._found(job)
+            found = self._found(job, ahead)
         except StepFailed as error:
             found = [self.cell(job, method, status=error.status, detail=str(error)) for method in job.methods]
         seconds = (time.monotonic() - started) / len(found)
         return [cell.model_copy(update={"seconds": round(seconds, 1)}) for cell in found]
 
-    def _found(self, job: Job) -> list[Cell]:
+    def _found(self, job: Job, ahead: Field | float | None) -> list[Cell]:
         if job.methods == CORE:
-            return self._core(job)
+            return self._core(job, ahead if isinstance(ahead, Field) else self._field(job))
         (method,) = job.methods
         if method == HAND:
             return [self._hand(job)]
-        return [self._peer(job, method) if method in PEERS else self._torch(job, method)]
+        if method in PEERS:
+            return [self._peer(job, method)]
+        return [self._torch(job, method, ahead if isinstance(ahead, float) else None)]
 
     def cell(self, job: Job, method: str, **fields: Any) -> Cell:
         code = self.code if method in CORE else ""
@@ -189,11 +205,25 @@ class Workplace:
 
     # ------------------------------------------------------------------ superopt, and onnxruntime alone
 
-    def _core(self, job: Job) -> list[Cell]:
+    def _core(self, job: Job, field: Field) -> list[Cell]:
+        _, made, options, _, trouble = field.optimized
+        best, plain = field.best, field.plain
+        found = self._raced(job, field.entrants, field.errors)
+        default = self._told(job, DEFAULT, found, {})
+        other = default.model_copy(update={"method": BEST}) if plain else self._told(job, BEST, found, best)
+        if made is None:
+            return [default, other, self.cell(job, OURS, status="failed", detail=trouble)]
+        if made.returned == "optimized":
+            mine, yardstick = self._told(job, OURS, found, options), OURS
+        else:
+            mine, yardstick = other.model_copy(update={"method": OURS}), DEFAULT if plain else BEST
+        names = {DEFAULT: DEFAULT, BEST: DEFAULT if plain else BEST, OURS: yardstick}
+        cells = [_over_ours(c, found, names[c.method], yardstick) for c in (default, other, mine)]
+        return [*cells[:2], cells[2].model_copy(update={"made": made})]
+
+    def _field(self, job: Job) -> Field:
         files = files_of(self.work, job.place)
-        ours, made, options, original, trouble = (
-            self._ahead[job.place][0] if self.is_ahead(job) else self._optimized(job, files)
-        )
+        optimized = ours, made, options, original, _ = self._optimized(job, files)
         if made is not None and made.returned == "original":
             best = options  # the same search, on the same graph
         elif original is not None:
@@ -208,32 +238,27 @@ class Workplace:
         entrants = entrants if plain else [(BEST, str(files.model), best), *entrants]
         if made is not None and made.returned == "optimized":
             entrants.insert(0, (OURS, str(ours), options))
-        found = self._raced(job, entrants)
-        default = self._told(job, DEFAULT, found, {})
-        other = default.model_copy(update={"method": BEST}) if plain else self._told(job, BEST, found, best)
-        if made is None:
-            return [default, other, self.cell(job, OURS, status="failed", detail=trouble)]
-        if made.returned == "optimized":
-            mine, yardstick = self._told(job, OURS, found, options), OURS
-        else:
-            mine, yardstick = other.model_copy(update={"method": OURS}), DEFAULT if plain else BEST
-        names = {DEFAULT: DEFAULT, BEST: DEFAULT if plain else BEST, OURS: yardstick}
-        cells = [_over_ours(c, found, names[c.method], yardstick) for c in (default, other, mine)]
-        return [*cells[:2], cells[2].model_copy(update={"made": made})]
+        return Field(optimized, best, plain, entrants, {})
 
-    def _raced(self, job: Job, entrants: Sequence[Entrant]) -> Race:
+    def _answering(self, job: Job) -> Field:
+        found = self._field(job)
+        told = self.step("answers", job.place, PATIENCE, entrants=found.entrants, turn=self.turn)
+        return replace(found, errors=told["errors"])
+
+    def _raced(self, job: Job, entrants: Sequence[Entrant], known: Mapping[str, float | str]) -> Race:
         """Without the first, should it take the others down with it."""
-        limit = PATIENCE + 10 * self.timing
         try:
-            return self._race(job, limit, entrants)
+            return self._race(job, entrants, known)
         except StepFailed as error:
             if len(entrants) < 3:
                 raise
-            found = self._race(job, limit, entrants[1:])
+            found = self._race(job, entrants[1:], known)
             return Race({**found.errors, entrants[0][0]: str(error)}, found.first, found.comparison)
 
-    def _race(self, job: Job, limit: float, entrants: Sequence[Entrant]) -> Race:
-        return Race.of(self.step("race", job.place, limit, seconds=self.timing, entrants=entrants, turn=self.turn))
+    def _race(self, job: Job, entrants: Sequence[Entrant], known: Mapping[str, float | str]) -> Race:
+        limit = PATIENCE + 10 * self.timing
+        task = {"seconds": self.timing, "entrants": entrants, "known": known, "turn": self.turn}
+        return Race.of(self.step("race", job.place, limit, **task))
 
     def _told(self, job: Job, method: str, found: Race, options: Mapping[str, str]) -> Cell:
         fields = found.fields(method, job.dtype)
@@ -297,7 +322,7 @@ class Workplace:
         best = self.best.get(job.place, {})
         if beyond(best):
             entrants.append((tuned, str(made), best))
-        found = self._raced(job, entrants)
+        found = self._raced(job, entrants, {})
         fastest = min((plain, tuned), key=lambda name: found.fields(name, job.dtype).get("median") or float("inf"))
         cell = self._told(job, fastest, found, best if fastest == tuned else {})
         return cell.model_copy(update={"method": method, "code": ""})
@@ -308,14 +333,22 @@ class Workplace:
         path = os.pathsep.join(filter(None, (str(self.peer_site), os.environ.get("PYTHONPATH", ""))))
         return ("env", f"PYTHONPATH={path}", sys.executable)
 
-    def _torch(self, job: Job, method: str) -> Cell:
+    def _torch(self, job: Job, method: str, ready: float | None) -> Cell:
         if job.model not in NETWORKS:
             return self.cell(job, method, status="does not apply", detail="there is no torch form of this model")
         limit = (TUNING if method == TUNED else COMPILING) + 2 * self.timing
         answer = self.step("torch", job.place, limit, seconds=self.timing, method=method, turn=self.turn)
         fields = Race.of(answer).fields(method, job.dtype)
-        ready = f"{answer['ready']:.0f} s until its first answer"
-        return self.cell(job, method, **{**fields, "detail": fields["detail"] or ready})
+        ready = answer["ready"] if ready is None else ready
+        return self.cell(
+            job, method, **{**fields, "detail": fields["detail"] or f"{ready:.0f} s until its first answer"}
+        )
+
+    def _compiled(self, job: Job) -> float:
+        """Seconds until its first answer; what torch compiled for it stays in its cache."""
+        if job.model not in NETWORKS:
+            return 0.0
+        return float(self.step("compile", job.place, COMPILING, method=COMPILED)["ready"])
 
 
 def _made(report: Report) -> Made:

@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -40,6 +40,9 @@ TOGETHER = 1 << 36
 """Bytes of models that are open at once: memory is not what such a machine is short of."""
 MODES = {EAGER: "", COMPILED: "reduce-overhead", TUNED: "max-autotune"}
 ROUGHLY = 0.05  # of the time, to warm torch up
+
+Entrant: TypeAlias = "tuple[str, str, Mapping[str, str]]"
+"""Name, model, session options."""
 
 
 def make_files(work: str, place: list[Any], target: str, further: str = "") -> dict[str, Any]:
@@ -65,24 +68,40 @@ def race(
     place: list[Any],
     target: str,
     seconds: float,
-    entrants: Sequence[tuple[str, str, Mapping[str, str]]],
+    entrants: Sequence[Entrant],
+    known: Mapping[str, float | str],
     turn: str = "",
 ) -> dict[str, Any]:
-    """All entrants (name, model, session options) in one interleaved run, each against the first."""
+    """All entrants in one interleaved run, each against the first; `known`: how far off the answers of some are."""
     files = _files(work, place)
+    running = _subjects(entrants, target)
+    unknown = [s for s in running if s.name not in known]
+    errors = {**known, **(_errors(files, unknown, turn_of(turn)) if unknown else {})}
+    runnable = [s for s in running if not isinstance(errors[s.name], str)]
+    method, feeds = Method(seconds=seconds), read_arrays(files.inputs)
+    found = compare(runnable, feeds, method, together_up_to=TOGETHER, turn=turn_of(turn)) if runnable else None
+    return {"errors": errors, "first": runnable[0].name if runnable else "", **_told(found)}
+
+
+def answered(work: str, place: list[Any], target: str, entrants: Sequence[Entrant], turn: str = "") -> dict[str, Any]:
+    """How far off the answers of all entrants are."""
+    return {"errors": _errors(_files(work, place), _subjects(entrants, target), turn_of(turn))}
+
+
+def _subjects(entrants: Sequence[Entrant], target: str) -> list[Subject]:
+    return [Subject(name, Path(path), deployment_of(options, target)) for name, path, options in entrants]
+
+
+def _errors(files: Files, subjects: Sequence[Subject], ours: Turn) -> dict[str, float | str]:
     feeds, reference = read_arrays(files.inputs), list(read_arrays(files.reference).values())
-    running = [Subject(name, Path(path), deployment_of(options, target)) for name, path, options in entrants]
-    errors: dict[str, Any] = {}
-    ours = turn_of(turn)
-    for subject in running:
+    errors: dict[str, float | str] = {}
+    for subject in subjects:
         try:
             with untimed(ours, subject.deployment):
                 errors[subject.name] = distance(reference, answers(subject, feeds))
         except CannotRun as error:
             errors[subject.name] = str(error)
-    runnable = [s for s in running if not isinstance(errors[s.name], str)]
-    found = compare(runnable, feeds, Method(seconds=seconds), together_up_to=TOGETHER, turn=ours) if runnable else None
-    return {"errors": errors, "first": runnable[0].name if runnable else "", **_told(found)}
+    return errors
 
 
 def turn_of(file: str) -> Turn:
@@ -103,33 +122,52 @@ def run_torch(work: str, place: list[Any], target: str, seconds: float, method: 
     import torch  # pyright: ignore[reportMissingImports]
 
     files = _files(work, place)
-    feeds, reference = read_arrays(files.inputs), list(read_arrays(files.reference).values())
-    torch.set_float32_matmul_precision("high")
-    torch.backends.cudnn.allow_tf32 = True
-    module = module_of(files, place, target)
-    inputs = [tensor_of(feeds[name]).to(target) for name in feeds]
-    mode = MODES[method]
+    reference = list(read_arrays(files.reference).values())
     ours = turn_of(turn)
-    started = ours.clock()
-    function = torch.compile(module, mode=mode) if mode else module
-    tunes = method == TUNED  # by running candidates on the device; the others compile beside those who measure
     with torch.no_grad():
-        with ours.taken() if tunes else nullcontext():
-            given = function(*inputs)
-        found = [t.float().cpu().numpy() for t in (given if isinstance(given, tuple | list) else (given,))]
+        compiled, found, ready = _first_answer(files, place, target, method, ours)
 
         def run() -> None:
-            function(*inputs)
+            compiled()
             if target == "cuda":
                 torch.cuda.synchronize()
 
         def opened(index: int) -> _Runner:
             return _Runner(run)
 
-        ready = ours.clock() - started
         bench = Bench(opened, ours.paused(time.perf_counter), Method().sample_seconds, ROUGHLY * seconds)
         told = _told(Contest([method], bench, Method(seconds=seconds), True, turn=ours).run())
     return {"errors": {method: distance(reference, found)}, "first": method, "ready": ready, **told}
+
+
+def compile_torch(work: str, place: list[Any], target: str, method: str, turn: str = "") -> dict[str, Any]:
+    """As far as the first answer: what was compiled for it stays in torch's cache."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    with torch.no_grad():
+        _, _, ready = _first_answer(_files(work, place), place, target, method, turn_of(turn))
+    return {"ready": ready}
+
+
+def _first_answer(
+    files: Files, place: list[Any], target: str, method: str, ours: Turn
+) -> tuple[Callable[[], Any], list[Any], float]:
+    """A run of the network, its answers, and the seconds that took."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    feeds = read_arrays(files.inputs)
+    torch.set_float32_matmul_precision("high")
+    torch.backends.cudnn.allow_tf32 = True
+    module = module_of(files, place, target)
+    inputs = [tensor_of(feeds[name]).to(target) for name in feeds]
+    mode = MODES[method]
+    started = ours.clock()
+    function = torch.compile(module, mode=mode) if mode else module
+    tunes = method == TUNED  # by running candidates on the device; the others compile beside those who measure
+    with ours.taken() if tunes else nullcontext():
+        given = function(*inputs)
+    found = [t.float().cpu().numpy() for t in (given if isinstance(given, tuple | list) else (given,))]
+    return partial(function, *inputs), found, ours.clock() - started
 
 
 def tensor_of(array: np.ndarray) -> Any:
@@ -199,7 +237,8 @@ def _told(found: Comparison | None) -> dict[str, Any]:
 
 
 STEPS: dict[str, Callable[..., dict[str, Any]]] = {
-    "make": make_files, "options": best_options, "race": race, "torch": run_torch,
+    "make": make_files, "options": best_options, "answers": answered, "race": race,
+    "torch": run_torch, "compile": compile_torch,
 }  # fmt: skip
 
 

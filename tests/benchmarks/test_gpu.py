@@ -11,7 +11,22 @@ import pytest
 
 from benchmarks import gpu, gpu_jobs, gpu_plan, gpu_table
 from benchmarks.commandline import TIMED_OUT, Done
-from benchmarks.gpu_cells import BEST, COMPILED, CORE, DEFAULT, EAGER, HAND, OURS, TUNED, Cell, Ledger, Made, Run, read
+from benchmarks.gpu_cells import (
+    BEST,
+    COMPILED,
+    CORE,
+    DEFAULT,
+    EAGER,
+    HAND,
+    OURS,
+    TUNED,
+    Cell,
+    Ledger,
+    Made,
+    Place,
+    Run,
+    read,
+)
 from benchmarks.gpu_jobs import OutOfTime, Race, StepFailed, Workplace, beyond
 from benchmarks.gpu_plan import FIRST, FURTHER, Job, Pace
 from benchmarks.gpu_ratios import composed, over_ours
@@ -348,14 +363,15 @@ def test_the_table_marks_what_was_lost_and_leaves_out_what_is_wrong() -> None:
     assert gpu_table.means(cells, [PLACE])[BEST] == (pytest.approx(2.0), 1)
 
 
-def test_models_are_optimized_side_by_side_and_raced_when_all_are_done(
+def test_models_are_optimized_and_compiled_side_by_side_and_raced_when_all_are_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jobs = [Job(model, "fp16", 1, CORE) for model in ("bert_base", "resnet50", "nasrnn")]
+    groups = [("bert_base", CORE), ("resnet50", CORE), ("resnet50", (COMPILED,))]
+    jobs = [Job(model, "fp16", 1, methods) for model, methods in groups]
     work = place(tmp_path)
     work.beside = 2
     for job in jobs:
-        gpu_jobs.files_of(work.work, job.place).folder.mkdir(parents=True)
+        gpu_jobs.files_of(work.work, job.place).folder.mkdir(parents=True, exist_ok=True)
         gpu_jobs.files_of(work.work, job.place).reference.touch()
     done: list[str] = []
 
@@ -363,23 +379,32 @@ def test_models_are_optimized_side_by_side_and_raced_when_all_are_done(
         done.append(f"optimized {job.model}")
         return tmp_path, None, {}, {}, ""
 
-    def core(self: Workplace, job: Job) -> list[Cell]:
-        assert self.is_ahead(job)
-        done.append(f"raced {job.model}")
-        return [cell(OURS)]
+    def step(_: Workplace, name: str, place: Place, *__: Any, **task: Any) -> Any:
+        done.append(f"{name} {place[0]}")
+        if name == "answers":
+            return {"errors": {n: 0.25 for n, *_ in task["entrants"]}}
+        if name == "compile":
+            return {"ready": 70.0}
+        if name == "torch":
+            return {**raced(COMPILED, {COMPILED: 1e-3}), "ready": 7.0}
+        assert set(task["known"].values()) == {0.25}, "answers are not computed again while nobody else may work"
+        return raced(BEST, {BEST: 1e-3, DEFAULT: 2e-3})
 
     monkeypatch.setattr(Workplace, "_optimized", optimized)
-    monkeypatch.setattr(Workplace, "_core", core)
-    gpu.measure(work, Ledger.opened(tmp_path / "out.json", [], run("one")), jobs, Pace())
-    assert sorted(done[:3]) == ["optimized bert_base", "optimized nasrnn", "optimized resnet50"]
-    assert done[3:] == ["raced bert_base", "raced resnet50", "raced nasrnn"]
+    monkeypatch.setattr(Workplace, "step", step)
+    ledger = Ledger.opened(tmp_path / "out.json", [], run("one"))
+    gpu.measure(work, ledger, jobs, Pace())
+    ahead = ["answers bert_base", "answers resnet50", "compile resnet50", "optimized bert_base", "optimized resnet50"]
+    assert sorted(done[:5]) == ahead
+    assert done[5:] == ["race bert_base", "race resnet50", "torch resnet50"]
+    assert ledger.cells["resnet50", "fp16", 1, COMPILED].detail == "70 s until its first answer", "not from the cache"
     assert work.reserved == 0.0
 
 
 def test_what_no_time_is_left_to_race_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
-    monkeypatch.setattr(Workplace, "optimize_ahead", lambda _, job: begun.append(job.model))
+    monkeypatch.setattr(Workplace, "work_ahead", lambda _, job: begun.append(job.model))
     jobs = [Job(model, "fp16", 1, CORE) for model in ("bert_base", "resnet50")]
     work = place(tmp_path, seconds=2 * gpu.RACING + 99.0)  # with the race of one, there is no room for another
-    gpu.optimize_ahead(work, jobs, Pace({OURS: [100.0] * 1000}))
+    gpu.work_ahead(work, jobs, Pace({OURS: [100.0] * 1000}))
     assert begun == ["bert_base"]
