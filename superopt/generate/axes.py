@@ -43,7 +43,7 @@ class _Touched(Exception):
 
 def plans(rule: Rule, registry: Registry) -> Iterator[Plan]:
     """The blocks that may be put into a rule without any, those that make it most general first."""
-    tensors = [g for g in rule.given if g.kind in ("tensor", "bool") and g.dims]
+    tensors = [g for g in rule.given if g.is_tensor and g.dims]
     if not tensors or rule.blocks:
         return
     everything = tuple(g.name for g in tensors)
@@ -85,7 +85,7 @@ def broad_plans(rule: Rule) -> Iterator[Plan]:
 
     Inputs whose first axes are alike get the same one.
     """
-    tensors = [g for g in rule.given if g.kind in ("tensor", "bool") and g.dims]
+    tensors = [g for g in rule.given if g.is_tensor and g.dims]
     if rule.blocks or len({g.dims for g in tensors}) < 2:
         return
     alike: dict[str, list[str]] = {}
@@ -259,7 +259,7 @@ class _Side:
 
 def separate(rule: Rule, registry: Registry) -> Iterator[Rule]:
     """A block for the whole shape of each of two inputs that have no size in common."""
-    tensors = [g for g in rule.given if g.kind in ("tensor", "bool") and g.dims]
+    tensors = [g for g in rule.given if g.is_tensor and g.dims]
     names = [{str(d) for d in g.dims} for g in tensors]
     if len(tensors) != 2 or rule.blocks or names[0] & names[1] or _counts_axes(rule, registry):
         return

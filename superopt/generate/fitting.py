@@ -61,7 +61,7 @@ class Shapes:
         return self._numbers[shape]
 
     def _declared(self, given: Given) -> int | None:
-        if given.kind not in ("tensor", "bool"):
+        if not given.is_tensor:
             return None
         return self._number(tuple(shape_of(given, names) for names in self._names))
 

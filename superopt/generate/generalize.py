@@ -162,8 +162,8 @@ def can_be_used(rule: Rule) -> bool:
     if not any(isinstance(s.value, Call) and s.value.op != "Identity" for s in rule.left):
         return False
     read = reads(rule.left)
-    told = {g.name for g in rule.given if g.kind in ("tensor", "bool") and g.name in read}
-    if any(g.name in reads(rule.right) for g in rule.given if g.kind in ("tensor", "bool") and g.name not in told):
+    told = {g.name for g in rule.given if g.is_tensor and g.name in read}
+    if any(g.name in reads(rule.right) for g in rule.given if g.is_tensor and g.name not in told):
         return False
     sizes = {n for g in rule.given if g.name in told for d in g.dims if not isinstance(d, Block) for n in names_in(d)}
     sizes |= {f"|{d.name}|" for g in rule.given if g.name in told for d in g.dims if isinstance(d, Block)}

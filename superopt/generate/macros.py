@@ -80,7 +80,7 @@ def _rise(rule: Rule) -> int:
 
 def _weights(rule: Rule) -> frozenset[str]:
     """All inputs but the tensor that the left side reads first."""
-    tensors = {given.name for given in rule.given if given.kind in ("tensor", "bool")}
+    tensors = {given.name for given in rule.given if given.is_tensor}
     first = next((o for step in flat(rule.left) for o in _operands(step) if o in tensors), None)
     return frozenset(given.name for given in rule.given if given.name != first)
 

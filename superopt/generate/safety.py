@@ -19,7 +19,7 @@ from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import Impossible, Program, block_ranks
 from superopt.rewrite.rule import Rule, Step, calls_of
-from superopt.verify.drawing import Numbers, draw
+from superopt.verify.drawing import Numbers, draw, of_kind
 
 RANGES = ((60.0, 0.0), (1.0, 100.0), (1.0, -100.0), (1.0, 1000.0), (1e-6, 0.0), (1e4, 0.0))
 """Inputs times the first, plus the second."""
@@ -105,10 +105,10 @@ class _Drawn:
         program = Program(self.rule, self.registry, numbers, keep)
         program.start(dict(self.ranks))
         for given in self.rule.given:
-            if given.kind in ("tensor", "bool"):
+            if given.is_tensor:
                 shape = tuple(int(n) for n in program.inputs[given.name].shape)  # pyright: ignore[reportArgumentType]
                 drawn = draw(rng, shape)
-                moved = (drawn > 0).astype(np.float64) if given.kind == "bool" else drawn * self.scale + self.shift
+                moved = of_kind(given, drawn if given.kind == "bool" else drawn * self.scale + self.shift)
                 values[given.name] = moved.astype(np.float32).astype(np.float64)
         left, right = (program.run(side) for side in (self.rule.left, self.rule.right))
         return self._read(left, values), self._read(right, values)

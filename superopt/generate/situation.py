@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from superopt.generate.trial import NOT_A_RULE
 from superopt.ir.graph import Constant, Value, make_parameter
-from superopt.ir.tensor import Array, Tensor
+from superopt.ir.tensor import Array, ArrayTensor, Tensor
 from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import Condition
 from superopt.rewrite.conflict import Conflict
@@ -117,16 +120,17 @@ def _situation(
 def _inputs(rule: Rule, program: Program, weights: bool) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for given in rule.given:
-        if given.kind not in ("tensor", "bool"):
+        if not given.is_tensor:
             continue
         shape: tuple[Any, ...] = program.inputs[given.name].shape
         dtype = DType.BOOL if given.kind == "bool" else DType.FLOAT32
-        free = weights and bool(found)
-        found[given.name] = (
-            Value(Constant(Unseen(dtype, shape)))
-            if free
-            else Value(make_parameter(len(found), TensorType(dtype, shape)))
-        )
+        if given.kind == "positive":
+            array = np.linspace(1, 2, math.prod(shape), dtype=np.float32).reshape(shape)
+            found[given.name] = Value(Constant(ArrayTensor(array)))
+        elif weights and found:
+            found[given.name] = Value(Constant(Unseen(dtype, shape)))
+        else:
+            found[given.name] = Value(make_parameter(len(found), TensorType(dtype, shape)))
     return found
 
 

@@ -18,7 +18,7 @@ from superopt.ir.types import DType
 READABLE = 1 << 16
 """Elements of the largest constant that is looked into for one number that fills it."""
 SEARCHED = 1 << 22
-"""Elements of the largest constant that is looked into for parts that repeat."""
+"""Elements of the largest constant that is looked into for parts that repeat, or for signs."""
 SHORT = 4096
 """Elements of the longest list of axes, pads or dims that is read."""
 NEAR = 4
@@ -37,6 +37,7 @@ class Constants:
         self.is_function = is_function
         """Whether a node computes a function of its operands, by a definition that is known: no random number, say."""
         self._fills: dict[Tensor, Number | None] = {}
+        self._positive: dict[Tensor, bool] = {}
         self._made: dict[tuple[DType, tuple[int, ...], bytes], Value] = {}
         self._weights: dict[Node, bool] = {}
         self._repeated: dict[tuple[Tensor, int, int | None], Value | None] = {}
@@ -55,6 +56,16 @@ class Constants:
         if tensor not in self._fills:
             self._fills[tensor] = _fill(tensor)
         return self._fills[tensor]
+
+    def is_positive(self, value: Value) -> bool:
+        """Whether all elements are numbers above 0; no, where that was not looked at."""
+        tensor = self.tensor(value)
+        if tensor is None or tensor.count > SEARCHED or not tensor.dtype.is_float:
+            return False
+        if tensor not in self._positive:
+            array = tensor.numpy()
+            self._positive[tensor] = bool(np.all(np.isfinite(array) & (array > 0)))
+        return self._positive[tensor]
 
     def repeated(self, value: Value, times: int = 2, rank: int | None = None) -> Value | None:
         """What a constant repeats so many times along its last axis, as cosines of a rotary embedding do; None where it

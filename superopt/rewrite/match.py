@@ -252,6 +252,8 @@ class Matcher:
                 raise Conflict(f"{given.name} must be boolean, is {dtype}")
         else:
             bound = bound.with_dtype(_element_type(value))
+        if given.kind == "positive" and not self.constants.is_positive(value):
+            raise Conflict(f"{given.name} is no constant whose elements are all above 0")
         shape = self.sizes.shape(value)
         if shape is None:
             raise Conflict(f"the rank of {given.name} is not known")

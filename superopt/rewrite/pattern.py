@@ -166,7 +166,7 @@ class _Builder:
         self.nodes: list[PatternNode] = []
         self.made: list[Result] = []
         self.values: dict[str, Reference] = {
-            g.name: Input(g.name) if g.kind in ("tensor", "bool") else Scalar(g.name) for g in rule.given
+            g.name: Input(g.name) if g.is_tensor else Scalar(g.name) for g in rule.given
         }
 
     def step(self, targets: tuple[str, ...], value: Call | str) -> None:

@@ -84,7 +84,7 @@ class Program:
         for size in self.rule.sizes:
             self._name(size, lambda n=size: self.source.positive(n))
         for given in self.rule.given:
-            if given.kind in ("tensor", "bool"):
+            if given.is_tensor:
                 self.inputs[given.name] = self._input(given)
         self._assume_ready()
 

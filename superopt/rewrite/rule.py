@@ -28,17 +28,23 @@ class Block:
 
 @dataclass(frozen=True)
 class Given:
-    """An input tensor (`x: [n, m]`, `c: bool[n]`), a whole number (`p: int`) or a number (`e: real`)."""
+    """An input tensor (`x: [n, m]`, `c: bool[n]`, `s: positive[n]`), a whole number (`p: int`) or a number (`e: real`).
+
+    Elements of a positive tensor are above 0, which the matcher has to see: it is a constant of the model."""
 
     name: str
-    kind: Literal["tensor", "bool", "int", "real"]
+    kind: Literal["tensor", "bool", "positive", "int", "real"]
     dims: tuple[Expression | Block, ...] = ()
 
     def __str__(self) -> str:
         if self.kind in ("int", "real"):
             return f"{self.name}: {self.kind}"
-        prefix = "bool" if self.kind == "bool" else ""
+        prefix = "" if self.kind == "tensor" else self.kind
         return f"{self.name}: {prefix}[{', '.join(map(str, self.dims))}]"
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind in ("tensor", "bool", "positive")
 
 
 @dataclass(frozen=True)

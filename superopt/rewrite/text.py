@@ -172,7 +172,7 @@ def _given(r: Reader) -> Given:
         return Given(name, "int")
     if r.take("real"):
         return Given(name, "real")
-    is_bool = r.take("bool")
+    kind = "bool" if r.take("bool") else "positive" if r.take("positive") else "tensor"
     r.expect("[")
     dims: list[object] = []
     while not r.take("]"):
@@ -182,7 +182,7 @@ def _given(r: Reader) -> Given:
             dims.append(Block(r.expect_kind("name", "the name of a block of dims").text))
         else:
             dims.append(parse_expression(r))
-    return Given(name, "bool" if is_bool else "tensor", tuple(dims))  # pyright: ignore[reportArgumentType]
+    return Given(name, kind, tuple(dims))  # pyright: ignore[reportArgumentType]
 
 
 def parse_given(text: str, source: str = "text") -> tuple[Given, ...]:

@@ -7,7 +7,17 @@ from dataclasses import replace as with_fields
 from superopt.ops.index import Poly, Values
 from superopt.verify.canonical import sum_key
 from superopt.verify.facts import Facts
-from superopt.verify.terms import CallFactor, Factor, Sum, Term, multiply, renamed, replace_domain, symbols_of
+from superopt.verify.terms import (
+    AccessFactor,
+    CallFactor,
+    Factor,
+    Sum,
+    Term,
+    multiply,
+    renamed,
+    replace_domain,
+    symbols_of,
+)
 
 
 def cleared_of_denominator(terms: Sum, facts: Facts) -> Sum | None:
@@ -56,8 +66,11 @@ def _not_negative(t: Term, facts: Facts) -> bool:
 
 
 def _is_positive_factor(factor: Factor, facts: Facts) -> bool:
+    if isinstance(factor, AccessFactor):
+        known = [fact for fact in facts.reals if fact.name == factor.tensor]
+        return any(fact.comparison == ">" and fact.value >= 0 for fact in known)
     if not isinstance(factor, CallFactor):
         return False
     if factor.function == "exp":
         return True
-    return factor.function == "reciprocal" and is_positive(factor.arguments[0], facts)
+    return factor.function in ("reciprocal", "sqrt") and is_positive(factor.arguments[0], facts)

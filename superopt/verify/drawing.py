@@ -15,11 +15,12 @@ from superopt.ops.evaluate import Array, Unsupported, evaluate, sized
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import Impossible, Program, RealFact
-from superopt.rewrite.rule import Rule
+from superopt.rewrite.rule import Given, Rule
 
 SMALL = 4
 """The largest size that is drawn, where nothing else is said."""
 MOST_ELEMENTS = 1 << 18
+LEAST_POSITIVE = 0.0625
 
 
 class Skip(Exception):
@@ -77,6 +78,13 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     if rng.random() < 0.5:
         return rng.integers(-3, 4, shape).astype(np.float64)
     return rng.standard_normal(shape) * 2
+
+
+def of_kind(given: Given, drawn: Array) -> Array:
+    """What was drawn, as an input of its kind may be."""
+    if given.kind == "bool":
+        return (drawn > 0).astype(np.float64)
+    return np.abs(drawn) + LEAST_POSITIVE if given.kind == "positive" else drawn
 
 
 class Smallest(Numbers):
@@ -154,10 +162,10 @@ class Draws:
         program = Program(self.rule, self.registry, numbers, keep)
         program.start(self.ranks)
         for given in self.rule.given:
-            if given.kind in ("tensor", "bool"):
+            if given.is_tensor:
                 shape = tuple(int(n) for n in program.inputs[given.name].shape)  # pyright: ignore[reportArgumentType]
-                drawn = (np.full(shape, rng.standard_normal()) if self.level else draw(rng, shape)) * scale
-                values[given.name] = (drawn > 0).astype(np.float64) if given.kind == "bool" else drawn
+                drawn = np.full(shape, rng.standard_normal()) if self.level else draw(rng, shape)
+                values[given.name] = of_kind(given, drawn * scale)
         if self.poisoned is not None:
             if not values[self.poisoned].size:
                 raise Skip

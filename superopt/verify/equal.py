@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import replace as with_fields
 from fractions import Fraction
 from itertools import permutations
 
@@ -68,7 +69,56 @@ def _is_zero(terms: Sum, facts: Facts, rounds: int) -> bool:
     if _cancel(list(terms), facts):
         return True
     cleared = cleared_of_denominator(terms, facts) if rounds else None
-    return cleared is not None and _is_zero(collect(simplify(cleared, facts)), facts, rounds - 1)
+    if cleared is not None and _is_zero(collect(simplify(cleared, facts)), facts, rounds - 1):
+        return True
+    summands = _under_one_sum(terms, facts)
+    if summands is None:
+        return False
+    inside = facts.and_(*terms[0].domain)
+    return _is_zero(collect(simplify(summands, inside)), inside, rounds)
+
+
+def _under_one_sum(terms: Sum, facts: Facts) -> Sum | None:
+    """What is added up, where all terms are sums over the same points; None where they are not.
+
+    Where that is zero at every point, so are the sums. Asked for extremes alone: what has none cancels term by term."""
+    if len(terms) < 2 or not all(t.bound for t in terms) or not any(_has_extreme(t) for t in terms):
+        return None
+    first, *others = terms
+    found = [with_fields(first, bound=(), domain=())]
+    for t in others:
+        values = next(_onto_same_points(first, t, facts), None)
+        if values is None:
+            return None
+        factors = tuple(replace_factor(f, values) for f in t.factors)
+        found.append(with_fields(t, bound=(), domain=(), factors=factors))
+    return tuple(found)
+
+
+def _has_extreme(t: Term) -> bool:
+    return any(isinstance(f, ExtremeFactor) for f in t.factors)
+
+
+def _onto_same_points(first: Term, t: Term, facts: Facts) -> Iterator[Values]:
+    """Bijections onto the first term's points, read off tensors that both read."""
+    if len(t.bound) != len(first.bound):
+        return
+    here = facts.and_(*first.domain)
+    pairs = [
+        (f, g)
+        for f in first.factors
+        for g in t.factors
+        if isinstance(f, AccessFactor) and isinstance(g, AccessFactor) and _head(f) == _head(g)
+    ]
+    for f, g in pairs:
+        solved = solve(list(zip(f.indices, g.indices, strict=True)), t.bound)
+        for values in _completed(solved, t.bound, first.bound):
+            if not _is_bijection(values, t.bound, first.bound):
+                continue
+            domain = replace_domain(t.domain, values)
+            there = facts.and_(*domain)
+            if all(map(here.entails, domain)) and all(map(there.entails, first.domain)):
+                yield values
 
 
 def _cancel(terms: list[Term], facts: Facts) -> bool:

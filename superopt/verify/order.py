@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator as op
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -103,12 +104,16 @@ class _Reals:
         name = z3.Real(f"u{len(self.unknowns)}")
         if isinstance(factor, AccessFactor) and factor.flag:
             self.known.append(z3.Or(name == 0, name == 1))
-        if isinstance(factor, AccessFactor) and not factor.indices:
+        if isinstance(factor, AccessFactor):  # a number, or an element of a tensor of positive ones
             self.known += [
                 _COMPARISONS[f.comparison](name, _number(f.value)) for f in self.facts.reals if f.name == factor.tensor
             ]
         if isinstance(factor, CallFactor) and factor.function == "exp":
             self.known.append(name > 0)
+        if isinstance(factor, CallFactor) and factor.function == "reciprocal":
+            with suppress(_TooHard):
+                below = self.sum(factor.arguments[0])
+                self.known.append(z3.Implies(below != 0, name * below == 1))
         if isinstance(factor, CallFactor) and factor.function == "sqrt":
             under = self.sum(factor.arguments[0])
             self.known.append(z3.Implies(under >= 0, z3.And(name >= 0, name * name == under)))

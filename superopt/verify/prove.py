@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import z3
@@ -140,6 +141,9 @@ def _prove_case(path: Path, rule: Rule, registry: Registry, ranks: Mapping[str, 
     program = Program(rule, registry, PathSource(path, Symbols()))
     try:
         program.start(ranks)
+        for given in rule.given:
+            if given.kind == "positive":
+                path.assume_real(RealFact(given.name, ">", Fraction(0)))
         left = program.run(rule.left)
     except (Illegal, Impossible, NotCovered):
         path.outcome = "excluded"

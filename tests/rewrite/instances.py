@@ -171,14 +171,14 @@ def instance(
     infos: list[onnx.ValueInfoProto] = []
     feeds: dict[str, np.ndarray] = {}
     for given in rule.given:
-        if given.kind not in ("tensor", "bool"):
+        if not given.is_tensor:
             continue
         tensor = program.inputs[given.name]
         shape = _sizes(tensor)
         dtype = np.dtype("bool" if given.kind == "bool" else spelling.dtype)
-        array = values(rng, shape, dtype, positive)
+        array = values(rng, shape, dtype, positive or given.kind == "positive")
         writer.name(tensor, given.name)
-        if feeds and writer.chance(spelling.weights):
+        if given.kind == "positive" or (feeds and writer.chance(spelling.weights)):
             writer.constant(array, given.name)
             continue
         feeds[given.name] = array
