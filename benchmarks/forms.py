@@ -14,7 +14,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +36,7 @@ class Form:
     name: str
     nodes: list[onnx.NodeProto]
     constants: dict[str, np.ndarray]
+    options: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -138,8 +139,83 @@ def swin(rng) -> Part:
         Form("as exported", [*begin, *exported, *end], constants),
         Form("MultiHeadAttention with a bias of scores", [*begin, *fused, *end], constants),
         Form("Attention with a bias of scores", [*whole, *end], constants),
+        *(
+            Form(
+                f"MultiHeadAttention, sdpa_kernel={kernel}", [*begin, *fused, *end], constants, {"sdpa_kernel": kernel}
+            )
+            for kernel in ("2", "8", "16")
+        ),
+        *_of_windows(rng, constants, heads),
     ]
     return Part("windows as in Swin, 1024 x 49 x 96", drawn(rng, batch, length, width, scale=1.0), forms)
+
+
+def _of_windows(rng, given: dict[str, np.ndarray], heads: int) -> Iterator[Form]:
+    """With products apart, biases by Sum and the scale in the weights; with positions before windows, so that
+    FusedMatMul reads what it needs in steps; with windows of 56, the last 7 of which no score reaches."""
+    batch, length, width = given["three"]
+    head, wide = width // heads, 56
+    w, b = (given[name].astype(np.float32).reshape(-1, 3, width) for name in "wb")
+    scales = np.array([head**-0.5, 1, 1])[:, None]
+    apart = {f"w{n}": part.astype(np.float16) for n, part in zip("qkv", (w * scales).transpose(1, 0, 2), strict=True)}
+    apart |= {f"b{n}": part.astype(np.float16) for n, part in zip("qkv", (b * scales)[0], strict=True)}
+    scores = given["scores"]
+    constants = {
+        **given, **apart, "four": np.array([batch, length, heads, head]),
+        "first": np.array([length, batch, heads, head]),
+        "back": np.array([length, batch, width]), "padded": np.array([*range(length), *[0] * (wide - length)]),
+        "wider": np.pad(scores, ((0, 0), (0, 0), (0, wide - length), (0, wide - length)), constant_values=-6e4),
+        "cut": np.arange(length), "packed": np.array([batch, length, heads, 3, head]),
+    }  # fmt: skip
+    constants["wide"] = np.array([batch, wide, 3 * width])
+    products = [
+        made for n in "qkv" for made in (node("MatMul", f"x w{n}", f"{n}0"), node("Sum", f"{n}0 b{n}", f"{n}1"))
+    ]
+    softmax = [node("Add", "s scores", "s1"), node("Softmax", "s1", "p", axis=-1)]
+    end = [node("MatMul", "a wo", "o1"), node("Sum", "o1 bo", "out")]
+    turned = [
+        *(node("Reshape", f"{n}1 four", f"{n}2") for n in "qkv"),
+        *(node("Transpose", f"{n}2", n, perm=[0, 2, 1, 3]) for n in "qv"),
+        node("Transpose", "k2", "k", perm=[0, 2, 3, 1]), node("MatMul", "q k", "s"), *softmax,
+        node("MatMul", "p v", "pv"), node("Transpose", "pv", "at", perm=[0, 2, 1, 3]), node("Reshape", "at three", "a"),
+    ]  # fmt: skip
+    stepped = [
+        *(node("Reshape", f"{n}1 first", n) for n in "qkv"),
+        node("FusedMatMul", "q k", "s", MICROSOFT, transBatchA=1, transBatchB=1, transB=1), *softmax,
+        node("FusedMatMul", "p v", "pv", MICROSOFT, transBatchB=1), node("Transpose", "pv", "at", perm=[2, 0, 1, 3]),
+        node("Reshape", "at back", "a"),
+    ]  # fmt: skip
+    fused = [node("MultiHeadAttention", "q1 k1 v1 _ _ scores", "a", MICROSOFT, num_heads=heads, scale=1.0)]
+    widened = [
+        node("Gather", "x padded", "x5", axis=1), node("Reshape", "x5 rows", "x6"), node("MatMul", "x6 w", "g0"),
+        node("Sum", "g0 b", "g"), node("Reshape", "g wide", "g3"), node("Split", "g3 parts", "q k v", axis=2),
+        node("MultiHeadAttention", "q k v _ _ wider", "a1", MICROSOFT, num_heads=heads),
+        node("Gather", "a1 cut", "a", axis=1), *end,
+    ]  # fmt: skip
+    by_head = given["w"].reshape(width, 3, heads, head).transpose(0, 2, 1, 3).reshape(width, -1)
+    packed = [
+        node("MatMul", "x w", "g"), node("Reshape", "g packed", "p5"),
+        node("MultiHeadAttention", "p5 _ _ b _ scores", "a", MICROSOFT, num_heads=heads), *end,
+    ]  # fmt: skip
+    yield Form("three products, biases by Sum, Transposes", [*products, *turned, *end], constants)
+    yield Form("three products, biases by Sum, MultiHeadAttention", [*products, *fused, *end], constants)
+    yield Form("positions first, FusedMatMul (of other rows)", [*products, *stepped, *end], constants)
+    yield Form("packed, biases in MultiHeadAttention", packed, {**constants, "w": by_head})
+    for kernel in ("0", "2", "8"):
+        named = {} if kernel == "0" else {"sdpa_kernel": kernel}
+        yield Form(f"56 positions, MultiHeadAttention, sdpa_kernel={kernel}", widened, constants, named)
+    yield Form("products and biases alone", [*products, node("Identity", "v1", "out")], constants)
+    yield Form("scores, softmax and values alone, from x", [products[0], *_core()], constants)
+
+
+def _core() -> list[onnx.NodeProto]:
+    """Without projections: every operand is the same."""
+    return [
+        node("Reshape", "q0 first", "q"),
+        node("FusedMatMul", "q q", "s", MICROSOFT, transBatchA=1, transBatchB=1, transB=1),
+        node("Add", "s scores", "s1"), node("Softmax", "s1", "p", axis=-1),
+        node("FusedMatMul", "p q", "out", MICROSOFT, transBatchB=1),
+    ]  # fmt: skip
 
 
 def normalization(rng, rows: int, width: int) -> Part:
@@ -193,7 +269,22 @@ def windows(rng) -> Part:
         node("Gather", "v places", "t", axis=1),
         node("Reshape", "t shape", "out"),
     ]
-    forms = [Form("Slice, Concat, Transpose", rolled, constants), Form("one Gather", gathered, constants)]
+    by_rows = [node("Reshape", "x all", "v"), node("Gather", "v every", "t", axis=0), node("Reshape", "t shape", "out")]
+    cut = [node("Reshape", "x six", "v"), node("Transpose", "v", "t", perm=[0, 1, 3, 2, 4, 5]), rolled[-1]]
+    first = [node("Reshape", "x six", "v"), node("Transpose", "v", "t", perm=[2, 4, 0, 1, 3, 5]), rolled[-1]]
+    constants |= {
+        "all": np.array([-1, width]),
+        "every": (np.arange(batch)[:, None] * side * side + places).reshape(-1),
+    }
+    short = {**constants, "every": constants["every"].astype(np.int32)}
+    forms = [
+        Form("Slice, Concat, Transpose", rolled, constants),
+        Form("one Gather", gathered, constants),
+        Form("one Gather of rows", by_rows, constants),
+        Form("one Gather of rows, indices of 32 bits", by_rows, short),
+        Form("windows without the roll, Transpose", cut, constants),
+        Form("windows without the roll, positions first, Transpose", first, constants),
+    ]
     return Part("roll and windows, 16 x 56 x 56 x 96", drawn(rng, batch, side, side, width, scale=1.0), forms)
 
 
@@ -306,13 +397,14 @@ def model_of(form: Form, x: np.ndarray) -> bytes:
     return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
 
 
-def timed(model: bytes, x: np.ndarray) -> tuple[float, np.ndarray]:
+def timed(model: bytes, x: np.ndarray, options: dict[str, str]) -> tuple[float, np.ndarray]:
     """Seconds of a run, and its result."""
     quiet = ort.SessionOptions()
     quiet.log_severity_level = 3
-    plain = ort.InferenceSession(model, quiet, providers=["CUDAExecutionProvider"])
+    plain = ort.InferenceSession(model, quiet, providers=[("CUDAExecutionProvider", options)])
     result = np.asarray(plain.run(None, {"x": x})[0])
-    session = ort.InferenceSession(model, quiet, providers=[("CUDAExecutionProvider", {"enable_cuda_graph": "1"})])
+    graphs = {**options, "enable_cuda_graph": "1"}
+    session = ort.InferenceSession(model, quiet, providers=[("CUDAExecutionProvider", graphs)])
     binding = session.io_binding()
     binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(x, "cuda", 0))
     out = ort.OrtValue.ortvalue_from_shape_and_type(list(result.shape), np.float16, "cuda", 0)
@@ -339,7 +431,7 @@ def lines(part: Part) -> Iterator[str]:
     first: np.ndarray | None = None
     for form in part.forms:
         try:
-            seconds, result = timed(model_of(form, part.x), part.x)
+            seconds, result = timed(model_of(form, part.x), part.x, form.options)
         except errors() as error:
             yield f"  {form.name:55s} does not run: {str(error)[:80]}"
             continue
