@@ -9,6 +9,7 @@ from superopt.ops.element import Element
 from superopt.ops.formula import Static, Tensor, normal_axis, require, tensor
 from superopt.ops.index import Index
 from superopt.ops.registry import Draw, operator
+from superopt.ops.series import Series
 
 
 def draw(rng: Any) -> Draw:
@@ -27,6 +28,8 @@ def draw(rng: Any) -> Draw:
 def gather(x: Tensor, indices: Static, *, axis: int = 0) -> Tensor:
     require(x.rank >= 1, "a scalar has no axis")
     k = normal_axis(axis, x.rank)
+    if isinstance(indices, Series):
+        return _by_formula(x, indices, k)
     wanted, n = table_shape(indices), x.shape[k]
     taken = [index + n if index < 0 else index for index in entries(indices)]
     for index in taken:
@@ -38,3 +41,13 @@ def gather(x: Tensor, indices: Static, *, axis: int = 0) -> Tensor:
         return look_up(wanted, taken, named, lambda index: x[*before, index, *after])
 
     return tensor((*x.shape[:k], *wanted, *x.shape[k + 1 :]), at)
+
+
+def _by_formula(x: Tensor, indices: Series, k: int) -> Tensor:
+    """Where sizes are symbols, entries are not asked whether they are places of the axis: one that is none reads what no
+    legal other side of a rule reads, so that nothing is proved."""
+    n, known = x.shape[k], indices.values()
+    if known is not None and isinstance(n, int):
+        require(bool(((known >= 0) & (known < n)).all()), "an index beyond the axis")
+    shape = (*x.shape[:k], indices.size, *x.shape[k + 1 :])
+    return tensor(shape, lambda *i: x[*i[:k], indices.entry(i[k]), *i[k + 1 :]])

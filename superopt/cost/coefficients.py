@@ -56,6 +56,7 @@ PRIORS = Coefficients(
         Column("product", "element", "bias"): 1e-15,
         Column("product", "run"): 5e-6,
         Column("attention", "operation"): 4e-11,
+        Column("attention", "element", "biased"): 1e-15,
         Column("recurrent", "operation"): 3e-11,
         Column("recurrent", "run"): 3e-6,
     }
@@ -93,6 +94,7 @@ ON_CUDA = Coefficients(
         Column("product", "element", "bias"): 4e-12,
         Column("product", "run"): 1e-6,
         Column("attention", "operation"): 2e-14,
+        Column("attention", "element", "biased"): 1.5e-11,
         Column("recurrent", "operation"): 1e-13,
         Column("recurrent", "run"): 1e-5,
     }

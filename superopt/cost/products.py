@@ -132,7 +132,16 @@ def attention(node: Node, op: str, measures: Measures) -> Amounts:
         (Column("attention", "operation", typed(node, op)), operations),
         (Column("product", "operation", typed(node, "weights")), projection),
         (Column("launch", "run", "product"), float(projects)),
+        *_biased_scores(node, query, length),
     )
+
+
+def _biased_scores(node: Node, query: tuple[int, ...], length: int) -> Amounts:
+    """What is added to scores keeps onnxruntime from the kernels that never write them down."""
+    if not node.domain or operand(node, 5) is None or len(query) < 3:
+        return ()
+    scores = query[0] * query[1] * length * int(node.attribute("num_heads", 1))
+    return ((Column("attention", "element", "biased"), float(scores)),)
 
 
 def recurrent(node: Node, op: str, measures: Measures) -> Amounts:

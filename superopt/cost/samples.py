@@ -95,6 +95,7 @@ def _for_large_devices(dtype: DType) -> Iterator[Graph]:
         yield _one("MatMul", operands, (1, batch, rows, columns))
     yield from (_convolution(*sizes, dtype=dtype) for sizes in _LARGE_CONVOLUTIONS)
     yield from _of_batches(dtype)
+    yield from _of_windows(dtype)
     for batch, rows, width in _SEQUENCES:
         shape, heads = (batch, rows, width), width // 64
         x, y, z = (data(k, shape, dtype) for k in range(3))
@@ -139,6 +140,45 @@ def _of_batches(dtype: DType) -> Iterator[Graph]:
     yield _convolution(128, 128, 1, 3, 28, images=n, dtype=dtype)
     yield _convolution(128, 128, 128, 3, 56, images=n, dtype=dtype)
     yield _convolution(3, 64, 1, 7, 112, stride=2, images=n, dtype=dtype)
+
+
+def _of_windows(dtype: DType) -> Iterator[Graph]:
+    """Images with channels last, moved about in rows of channels and cut into windows, and attention within those."""
+    n, side, across, width, heads = 16, 8, 7, 96, 3
+    pixels = (n, side * across, side * across, width)
+    x, whole_image = data(0, pixels, dtype), pixels[1] * pixels[2]
+    cut = n, side, across, side, across, width
+    for perm in ((0, 1, 3, 2, 4, 5), (2, 4, 0, 1, 3, 5)):
+        yield _one("Transpose", (data(0, cut, dtype),), tuple(cut[k] for k in perm), attributes={"perm": perm})
+    flat = (n, whole_image, width)
+    order = [(at * across) % whole_image for at in range(whole_image)]
+    yield _one("Gather", (data(0, flat, dtype), whole(*order)), flat, attributes={"axis": 1})
+    for axis in (1, 2):
+        part = tuple(size - 3 * (k == axis) for k, size in enumerate(pixels))
+        rest = tuple(3 if k == axis else size for k, size in enumerate(pixels))
+        yield _one("Slice", (x, whole(3), whole(pixels[axis]), whole(axis)), part)
+        yield _one("Concat", (data(0, part, dtype), data(1, rest, dtype)), pixels, attributes={"axis": axis})
+    windows, length = n * side * side, across * across
+    apart, turned = (windows, length, heads, width // heads), (windows, heads, length, width // heads)
+    yield _one("Transpose", (data(0, apart, dtype),), turned, attributes={"perm": (0, 2, 1, 3)})
+    three = (windows, length, 3 * width)
+    third = (windows, length, width)
+    yield _one(
+        "Split", (data(0, three, dtype), whole(width, width, width)), third, third, third, attributes={"axis": 2}
+    )
+    scores = (windows, heads, length, length)
+    yield _one("Softmax", (data(0, scores, dtype),), scores, attributes={"axis": -1})
+    yield _one("Add", (data(0, scores, dtype), weights(1, *scores[1:], dtype=dtype)), scores)
+    yield _one("MatMul", (data(0, scores, dtype), data(1, turned, dtype)), turned)
+    first = (length, windows, heads, width // heads)
+    turning: dict[str, Attribute] = {"transBatchA": 1, "transBatchB": 1, "transB": 1}
+    operands = data(0, first, dtype), data(1, first, dtype)
+    yield _one("FusedMatMul", operands, scores, domain=_RUNTIME, attributes=turning)
+    q, k, v = (data(number, third, dtype) for number in range(3))
+    inputs = [q, k, v, None, None, weights(1, *scores[1:], dtype=dtype)]
+    yield workload(
+        [q, k, v], node("MultiHeadAttention", inputs, third, domain=_RUNTIME, attributes={"num_heads": heads})
+    )
 
 
 def _one(

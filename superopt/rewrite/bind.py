@@ -20,7 +20,7 @@ from superopt.rewrite.pattern import PatternNode
 from superopt.rewrite.reading import Reading
 from superopt.rewrite.rule import Block, Given, Rule
 from superopt.rewrite.sizes import decide
-from superopt.rewrite.spelling import narrowed
+from superopt.rewrite.spelling import END, narrowed
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,8 @@ class Bindings:
             if isinstance(value, Fraction | float) and not isinstance(expression, Name):
                 bound = bound._with_real(expression, float(value), message)
             else:
+                if name == "ends":
+                    value = _as_written(expression, value, reading)
                 bound = bound.unified(_from_front(name, expression, reading), value, message)
         return bound
 
@@ -342,6 +344,15 @@ def _from_front(name: str, expression: Expression, reading: Reading) -> Expressi
         rank = reading.rank + (len(expression.items) if reading.operator.name == "Unsqueeze" else 0)
         return Listing(tuple(_positive(item, rank) for item in expression.items))
     return _positive(expression, reading.rank) if name == "axis" else expression
+
+
+def _as_written(expression: Expression, ends: Any, reading: Reading) -> Any:
+    """Ends of a Slice, the end of an axis as the rule writes it, where that is a number beyond all axes."""
+    if not isinstance(expression, Listing) or not isinstance(ends, list) or len(ends) != len(expression.items):
+        return ends
+    sizes = [reading.shape[axis] for axis in reading.arguments["axes"]]
+    pairs = zip(expression.items, ends, sizes, strict=True)
+    return [item.value if isinstance(item, Literal) and item.value >= END and same(e, n) else e for item, e, n in pairs]
 
 
 def _positive(expression: Expression, rank: int) -> Expression:

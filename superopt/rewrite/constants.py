@@ -153,7 +153,7 @@ class Constants:
         """A tensor of one element, as ConstantOfShape wants it."""
         return self._tensor(np.asarray([number], dtype=numpy_dtype(dtype)))
 
-    def list_of(self, numbers: list[int]) -> Value:
+    def list_of(self, numbers: list[int] | np.ndarray[Any, np.dtype[np.int64]]) -> Value:
         return self._make(np.asarray(numbers, dtype=np.int64))
 
     def scales(self, numbers: list[int]) -> Value:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from superopt.rewrite.expression import Binary, Expression, Function, Listing, Literal, Name, names_in
+from superopt.rewrite.expression import Binary, Each, Expression, Function, Listing, Literal, Name, names_in
 from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Rule, Step, Where, calls_of
 
 TEMPORARY = "~"
@@ -60,6 +60,9 @@ def substituted(expression: Expression, change: Callable[[Expression], Expressio
         return change(replace(expression, left=parts[0], right=parts[1]))
     if isinstance(expression, Listing):
         return change(Listing(tuple(substituted(i, change) for i in expression.items)))
+    if isinstance(expression, Each):
+        size = substituted(expression.size, change)
+        return change(replace(expression, entry=substituted(expression.entry, change), size=size))
     if isinstance(expression, Function):
         return change(replace(expression, arguments=tuple(substituted(a, change) for a in expression.arguments)))
     return change(expression)

@@ -17,6 +17,7 @@ from superopt.ops.evaluate import sized
 from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
 from superopt.ops.index import Index, Poly, same
 from superopt.ops.registry import Operator, Registry
+from superopt.ops.series import Series
 from superopt.ops.table import table
 from superopt.rewrite.alike import alike
 from superopt.rewrite.bind import is_default
@@ -257,6 +258,11 @@ class Emitter:
     def _static(self, name: str, value: Any, first: Made | None) -> Value:
         if isinstance(value, int):
             return self.constants.scalar_index(value)
+        if isinstance(value, Series):
+            listed = value.values()
+            if listed is None:
+                raise Conflict(f"{name} would depend on a size that is known only at run time")
+            return self.constants.list_of(listed)
         if name == "shape" and first is not None:
             value = _reshape_target(value, first.tensor.shape)
         if not all(isinstance(v, int) for v in value):
@@ -266,7 +272,11 @@ class Emitter:
     def _read_back(
         self, node: Node, operator: Operator, operands: list[Made | None], arguments: Mapping[str, Any]
     ) -> None:
-        """What was written must mean what the rule says; told once for each spelling at given sizes."""
+        """What was written must mean what the rule says; told once for each spelling at given sizes.
+
+        A list by formula was written as its entries: too many of them to be read as a formula again."""
+        if any(isinstance(value, Series) for value in arguments.values()):
+            return
         reading = self.reader.read(node)
         if not isinstance(reading, Reading):
             raise Conflict(reading)

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from superopt.ir.lexer import Reader
 from superopt.ops.element import PI, Element, call, lift
 from superopt.ops.index import Poly
+from superopt.ops.series import Series
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,19 @@ class Listing:
         return f"[{', '.join(map(str, self.items))}]"
 
 
-Expression: TypeAlias = Literal | Name | Rank | Function | Binary | Text | Listing
+@dataclass(frozen=True)
+class Each:
+    """A list by a formula, one entry for each place: `[(p + s) % n for p < n]`."""
+
+    entry: Expression
+    place: str
+    size: Expression
+
+    def __str__(self) -> str:
+        return f"[{self.entry} for {self.place} < {self.size}]"
+
+
+Expression: TypeAlias = Literal | Name | Rank | Function | Binary | Text | Listing | Each
 
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
 _FUNCTIONS = ("sqrt", "pi")
@@ -150,6 +163,8 @@ def _parse_atom(r: Reader) -> Expression:
             if items:
                 r.expect(",")
             items.append(parse_expression(r))
+            if len(items) == 1 and r.take("for"):
+                return _parse_places(r, items[0])
         return Listing(tuple(items))
     name = r.expect_kind("name", "a number, a name or a list").text
     if name == "pi":
@@ -162,14 +177,26 @@ def _parse_atom(r: Reader) -> Expression:
     return Name(name)
 
 
+def _parse_places(r: Reader, entry: Expression) -> Each:
+    place = r.expect_kind("name", "the name of a place in the list").text
+    r.expect("<")
+    size = parse_expression(r)
+    r.expect("]")
+    return Each(entry, place, size)
+
+
 def evaluate(expression: Expression, names: Mapping[str, Any]) -> Any:
-    """The value: an int or polynomial where only sizes take part, an element where numbers do, a list, a string."""
+    """The value: an int or polynomial where only sizes take part, an element where numbers do, a list, a series, a
+    string."""
     if isinstance(expression, Literal):
         return expression.value
     if isinstance(expression, Text):
         return expression.value
     if isinstance(expression, Listing):
         return [evaluate(item, names) for item in expression.items]
+    if isinstance(expression, Each):
+        each = expression
+        return Series(evaluate(each.size, names), lambda at: evaluate(each.entry, {**names, each.place: at}))
     if isinstance(expression, Name):
         return names[expression.name]
     if isinstance(expression, Rank):
@@ -201,6 +228,8 @@ def names_in(expression: Expression) -> set[str]:
         return {f"|{expression.block}|"}
     if isinstance(expression, Binary):
         return names_in(expression.left) | names_in(expression.right)
+    if isinstance(expression, Each):
+        return names_in(expression.size) | (names_in(expression.entry) - {expression.place})
     parts = expression.items if isinstance(expression, Listing) else ()
     parts = expression.arguments if isinstance(expression, Function) else parts
     return set[str]().union(*map(names_in, parts))

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from superopt.ir.graph import Node, Opaque, Value
 from superopt.ir.tensor import Tensor as Weights
 from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import Condition, deciding
 from superopt.ops.evaluate import sized
 from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
-from superopt.ops.index import Index
+from superopt.ops.index import Index, Poly, same
 from superopt.ops.registry import Operator, Registry
 from superopt.rewrite.alike import alike
 from superopt.rewrite.constants import Constants
@@ -44,6 +46,8 @@ class Reading:
     arguments: Mapping[str, Any]
     ranks: tuple[int, ...]
     """Of the operands that are there."""
+    shape: tuple[Index, ...] = ()
+    """Of the first operand."""
 
     @property
     def rank(self) -> int:
@@ -137,7 +141,8 @@ class Reader:
         except (Illegal, NotCovered, Undetermined, ZeroDivisionError) as error:
             return f"{node.kind}: {error}"
         ranks = tuple(len(s) for s, v in zip(shapes, kept, strict=True) if s is not None and v is not None)
-        return problem or Reading(newest, _without_trailing_none(kept), spelled.arguments, ranks)
+        first = (shapes[0] if shapes else None) or ()
+        return problem or Reading(newest, _without_trailing_none(kept), spelled.arguments, ranks, first)
 
     def _raw(self, node: Node, operator: Operator) -> tuple[tuple[Value | None, ...], dict[str, Any]]:
         """Tensor operands and the node's own arguments: attributes, and inputs whose value must be known."""
@@ -199,7 +204,7 @@ class Reader:
         for result, value in zip(before, node.outputs, strict=False):
             if not self._fits(result, value):
                 return f"{node.kind}: its formula gives another shape than its type says"
-        if own is newest and raw == arguments and kept == operands and not types:
+        if own is newest and _identical(dict(raw), dict(arguments)) and kept == operands and not types:
             return ""
         fewer = [None if kept[k] is None else t for k, t in enumerate(tensors)]
         after = newest.apply(fewer, arguments, len(node.types))
@@ -225,6 +230,17 @@ class Reader:
         if fill is not None and math.isfinite(fill):
             return constant(exact(fill, value), shape)
         return _access(f"x{position}", shape)
+
+
+def _identical(a: Any, b: Any) -> bool:
+    """Written the same; sizes that are equal only for some values of their symbols are not."""
+    if isinstance(a, Poly) or isinstance(b, Poly):
+        return isinstance(a, int | Poly) and isinstance(b, int | Poly) and same(a, b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_identical(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_identical, a, b))
+    return type(a) is type(b) and bool(np.all(a == b))
 
 
 def _cast_in_words(cast: Node) -> str:

@@ -17,6 +17,8 @@ Shape = tuple[Index, ...] | None
 
 _CONVS = ("Conv", "FusedConv")
 """Operators whose second operand holds filters, channels first."""
+END = 2**31 - 1
+"""From here on the bound of a Slice means the end of the axis."""
 _FILLED_BY_DEFAULT = {("Pad", 1): 0}
 """Operands that may be left out when they hold this number."""
 
@@ -138,7 +140,7 @@ def _axes(found: dict[str, Any], operator: Operator, shape: Shape, results: tupl
         found["axes"] = _all_axes(found, operator, shape)
     axes = [a + rank if a < 0 else a for a in found["axes"]]
     if "starts" in found:
-        _slices(found, axes)
+        _slices(found, axes, shape)
     elif "pads" in found:
         _pads(found, axes, rank)
     else:
@@ -155,13 +157,24 @@ def _all_axes(found: Mapping[str, Any], operator: Operator, shape: tuple[Index, 
     return list(range(len(shape)))
 
 
-def _slices(found: dict[str, Any], axes: list[int]) -> None:
+def _slices(found: dict[str, Any], axes: list[int], shape: tuple[Index, ...]) -> None:
     steps = found["steps"] if found["steps"] is not None else [1] * len(axes)
     order = sorted(range(len(axes)), key=lambda k: axes[k])
     found["axes"] = [axes[k] for k in order]
-    found["starts"] = [found["starts"][k] for k in order]
-    found["ends"] = [found["ends"][k] for k in order]
+    bounds = [_bounds(found["starts"][k], found["ends"][k], steps[k], shape[axes[k]]) for k in order]
+    found["starts"], found["ends"] = [start for start, _ in bounds], [end for _, end in bounds]
     found["steps"] = [steps[k] for k in order]
+
+
+def _bounds(start: Index, end: Index, step: Index, size: Index) -> tuple[Index, Index]:
+    """From the front of the axis, and within it, where that is known: exporters write "to the end" as a huge number,
+    and count from the end."""
+    if not (isinstance(step, int) and step > 0 and isinstance(start, int) and isinstance(end, int)):
+        return start, end
+    if not isinstance(size, int):
+        return start, size if end >= END else end
+    first, past = (min(max(bound + size if bound < 0 else bound, 0), size) for bound in (start, end))
+    return (first, past) if first < past else (start, end)
 
 
 def _pads(found: dict[str, Any], axes: list[int], rank: int) -> None:

@@ -7,8 +7,8 @@ from typing import NoReturn
 
 from superopt.errors import BadText
 from superopt.ir.lexer import Reader, Token
-from superopt.rewrite.expression import Expression, Listing, Text, names_in, parse_expression
-from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Proof, Rule, Step, Where
+from superopt.rewrite.expression import Each, Expression, Listing, Text, names_in, parse_expression
+from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Proof, Rule, Step, Where, calls_of
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 _PROOF = re.compile(r"(unbounded|bounded \d+) (z3=[\w.]+(?:\+lemmas)?) digest=([0-9a-f]+)\Z")
@@ -148,6 +148,11 @@ class _RuleReader:
                         _fail(f"{target!r} is defined twice (in `{step}`)", self.source, self.head)
                     if target != "_":  # a result that nobody wants
                         known.add(target)
+        for step, each in _lists_by_formula(rule):
+            if step in rule.left:
+                _fail(f"a list by formula stands on the right side alone (in `{step}`)", self.source, self.head)
+            if each.place in {*tensors, *rule.sizes, *rule.blocks}:
+                _fail(f"{each.place!r} is no free name for a place (in `{step}`)", self.source, self.head)
         if not rule.results:
             _fail("the right side defines none of the pattern's results", self.source, self.head)
         read = {n for step in rule.left for n in _reads(step.value)}
@@ -155,6 +160,16 @@ class _RuleReader:
         for target in last:
             if target not in rule.results:
                 _fail(f"the right side does not define {target!r}", self.source, self.head)
+
+
+def _lists_by_formula(rule: Rule) -> list[tuple[Step, Each]]:
+    return [
+        (step, value)
+        for step in (*rule.left, *rule.right)
+        for call in calls_of([step])
+        for _, value in call.arguments
+        if isinstance(value, Each)
+    ]
 
 
 def _reads(value: Operand) -> list[str]:
@@ -235,7 +250,7 @@ def _operand(r: Reader) -> Operand:
             r.error("arithmetic on values is written with operators: Mul, Div", token)
         return token.text
     number = Number(parse_expression(r))
-    if isinstance(number.expression, Listing) and _table_shape(number.expression) is None:
+    if isinstance(number.expression, Listing | Each) and _table_shape(number.expression) is None:
         r.error("a list of numbers holds numbers alone, or lists of one length", token)
     return number
 
@@ -243,7 +258,7 @@ def _operand(r: Reader) -> Operand:
 def _table_shape(expression: Expression) -> tuple[int, ...] | None:
     """The sizes of a list of known numbers; None where it is no table."""
     if not isinstance(expression, Listing):
-        return None if isinstance(expression, Text) or names_in(expression) else ()
+        return None if isinstance(expression, Text | Each) or names_in(expression) else ()
     parts = {_table_shape(item) for item in expression.items}
     inner = next(iter(parts)) if len(parts) == 1 else None
     return None if inner is None else (len(expression.items), *inner)

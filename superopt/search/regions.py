@@ -20,6 +20,8 @@ CAP = 48
 """Nodes of a region, at most."""
 ENOUGH = 16
 """Nodes from which on a region takes in no further segments."""
+WIDER = 2
+"""Cuts from which on it takes in twice as many: two long segments then stand together, one way or the other."""
 LEAST = 6
 """Nodes of a region that ends because it would repeat."""
 NEAR = 10
@@ -152,12 +154,13 @@ def _later(segments: list[list[Node]]) -> list[list[Node]]:
 
 def _grouped(segments: list[list[Node]], offset: int) -> list[list[Node]]:
     """Neighbouring segments together, up to the cap, or until they repeat; an offset cuts off the first few."""
+    enough = ENOUGH if offset < WIDER else 2 * ENOUGH
     groups: list[list[Node]] = [[node for segment in segments[:offset] for node in segment], []]
     first: object = None
     for segment in segments[offset:]:
         kind = tuple((node.kind, node.types) for node in segment)
         size = len(groups[-1])
-        if size and (size + len(segment) > CAP or size >= ENOUGH or (kind == first and size >= LEAST)):
+        if size and (size + len(segment) > CAP or size >= enough or (kind == first and size >= LEAST)):
             groups.append([])
         if not groups[-1]:
             first = kind

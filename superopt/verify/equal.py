@@ -53,6 +53,7 @@ def equal_in_cases(a: Sum, b: Sum, facts: Facts, depth: int = 2) -> bool:
         return True
     if not depth:
         return False
+    a, b = simplify(a, facts), simplify(b, facts)  # of a quotient within quotients, what is left to be decided
     bound = {v for t in (*a, *b) for v in t.bound}
     for quotient in sorted((q for q in symbols_of((*a, *b)) if isinstance(q, Quotient)), key=str):
         number, divisor = quotient.number, quotient.divisor

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from superopt.ops.condition import AtLeastZero, Condition, Zero
 from superopt.ops.element import fresh
-from superopt.ops.index import Index, Poly, Quotient, Symbol, atoms_of, divide_terms, same
+from superopt.ops.index import Index, Poly, Quotient, Symbol, atoms_of, divide_terms, floor_divide, same, terms_of
 from superopt.verify.canonical import term_key, text_key
 from superopt.verify.extremes import extreme, without_unused
 from superopt.verify.facts import Facts
@@ -92,7 +92,42 @@ def _without_quotient(term: Term, facts: Facts) -> Term | None:
             rest = quotient.number - quotient.divisor * m
             if facts.entails(rest >= 0) and facts.entails(rest < quotient.divisor):
                 return replace(term, {quotient: m})
+        shorter = _without_factor(quotient, facts)
+        if shorter is not None:
+            return replace(term, {quotient: shorter})
     return None
+
+
+def _without_factor(quotient: Quotient, facts: Facts) -> Index | None:
+    """⌊(f·a + r)/(f·d)⌋ = ⌊a/d⌋ for 0 ≤ r < f."""
+    terms = terms_of(quotient.divisor)
+    if len(terms) != 1 or len(monomial := next(iter(terms))) < 2:
+        return None
+    for atom in dict.fromkeys(monomial):
+        factor = Poly({(atom,): 1})
+        whole, _ = divide_terms(quotient.divisor, factor)
+        multiple, _ = divide_terms(_without_remainders(quotient.number, factor), factor)
+        rest = quotient.number - multiple * factor
+        if isinstance(multiple, int) and multiple == 0:
+            continue
+        if facts.entails(rest >= 0) and facts.entails(rest < factor):
+            return floor_divide(multiple, whole)
+    return None
+
+
+def _without_remainders(number: Index, factor: Poly) -> Index:
+    """Without what belongs to a remainder: -f·⌊x/f⌋ of x - f·⌊x/f⌋."""
+    found = number
+    for monomial, c in terms_of(number).items():
+        quotients = [a for a in monomial if isinstance(a, Quotient) and same(a.divisor, factor)]
+        if (
+            c == -1
+            and len(monomial) == 2
+            and quotients
+            and same(Poly({monomial: 1}), factor * Poly({(quotients[0],): 1}))
+        ):
+            found = found - Poly({monomial: c})
+    return found
 
 
 def _one_point(term: Term) -> Term | None:

@@ -35,11 +35,17 @@ rule merge
   =>
   y = Conv(x, Concat(k1, k2, axis=0), *a)
   y1, y2 = Split(y, split=[o1, o2], axis=1)
+
+rule turned
+  given   x: [n, m]  s: int
+  y = Concat(Slice(x, starts=[s], ends=[n], axes=[0]), Slice(x, starts=[0], ends=[s], axes=[0]), axis=0)
+  =>
+  y = Gather(x, indices=[(p + s)%n for p < n], axis=0)
 """
 
 
 def test_rules_are_read() -> None:
-    first, second = parse_rules(GOOD)
+    first, second, _ = parse_rules(GOOD)
     assert first.doc == "Relu is idempotent: relu(relu x) = relu x."
     assert second.results == ("y1", "y2")
     assert second.finite
@@ -67,6 +73,25 @@ def test_what_is_printed_parses_to_the_same() -> None:
         ("rule a\n  proof yes\n  given x: [n]\n  y = Relu(x)\n  =>\n  y = x\n", 2, 3, "expected `proof unbounded"),
         ("  y = Relu(x)\n", 1, 1, "before the first rule"),
         ("rules a\n", 1, 1, "expected `rule NAME`"),
+        (
+            "rule a\n  given x: [n]\n  y = Gather(x, indices=[p for p < n])\n  =>\n  y = x\n",
+            1,
+            1,
+            "a list by formula stands on the right side alone",
+        ),
+        (
+            "rule a\n  given x: [n]\n  y = Relu(x)\n  =>\n  y = Gather(x, indices=[n for n < 2])\n",
+            1,
+            1,
+            "'n' is no free name for a place",
+        ),
+        (
+            "rule a\n  given x: [n]\n  y = Relu(x)\n  =>\n  y = Add(x, [p for p < n])\n",
+            5,
+            14,
+            "a list of numbers holds",
+        ),
+        ("rule a\n  given x: [n]\n  y = Relu(x)\n  =>\n  y = Gather(x, indices=[p for p n])\n", 5, 34, "expected '<'"),
         ("rule a\n  given x: [n]\n  y = Relu(x) $\n  =>\n  y = x\n", 3, 15, "no token"),
     ],
 )
@@ -97,11 +122,11 @@ def test_a_proof_is_about_this_text_and_these_formulas(tmp_path: Path) -> None:
     kept = [line for line in path.read_text().split("\n") if not line.startswith("  proof")]
     assert kept == GOOD.split("\n")
     path.write_text(path.read_text().replace("y = Relu(Relu(x))", "y = Relu(Abs(x))"))
-    assert [state(r, REGISTRY) for r in read_rules(path)] == ["stale", "proved"]
+    assert [state(r, REGISTRY) for r in read_rules(path)] == ["stale", "proved", "proved"]
 
 
 def test_the_digest_follows_the_operators_used() -> None:
-    first, second = parse_rules(GOOD)
+    first, second, _ = parse_rules(GOOD)
     assert digest(first, REGISTRY) != digest(second, REGISTRY)
     (renamed,) = parse_rules(format_rule(first).replace("relu-twice", "other-name"))
     assert digest(renamed, REGISTRY) == digest(first, REGISTRY)

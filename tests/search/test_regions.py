@@ -24,6 +24,7 @@ from superopt.search.regions import CAP, Region, cut, extract, stitch
 from superopt.search.trace import Traced, replay_one, traced
 from tests.graphs import Case, cases
 from tests.rewrite.instances import Instance, instances
+from tests.rewrite.small import model, numbers
 from tests.rewrite.taking import REGISTRY, SHIPPED, Opened, difference, opened, ran, run
 from tests.rewrite.writer import PLAIN
 
@@ -246,3 +247,18 @@ def test_everything_a_search_finds_computes_the_same(seed: int) -> None:
         except CannotCombine:
             continue
         assert after is None or not difference(before, after), [s.rule.name for s in candidate.steps]
+
+
+def test_later_cuts_put_long_neighbours_together() -> None:
+    """What two runs of nodes have between them is inside of a region in one of the later cuts, one way or the other."""
+    steps = "\n".join(f"v{k + 1} = Concat<axis = 0>(v{k}, one)" for k in range(64))
+    start = opened(model(f"g (float[1] v0) => (float[65] v64) {{ {steps} }}", one=numbers(1)))
+
+    def borders(offset: int) -> set[int]:
+        ends = [start.piece.position(region.members[-1]) for region in regions_of(start, offset)]
+        return set(ends[:-1])
+
+    assert borders(0)
+    assert all(len(region.members) <= CAP for offset in range(4) for region in regions_of(start, offset))
+    assert not borders(0) & borders(2) & borders(3)
+    assert len(borders(2)) < len(borders(0))
