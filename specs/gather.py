@@ -44,8 +44,8 @@ def gather(x: Tensor, indices: Static, *, axis: int = 0) -> Tensor:
 
 
 def _by_formula(x: Tensor, indices: Series, k: int) -> Tensor:
-    """Where sizes are symbols, entries are not asked whether they are places of the axis: one that is none reads what no
-    legal other side of a rule reads, so that nothing is proved."""
+    """Where sizes are symbols, entries are not asked whether they are places of the axis: one that is none reads what
+    no legal other side of a rule reads, so that nothing is proved."""
     n, known = x.shape[k], indices.values()
     if known is not None and isinstance(n, int):
         require(bool(((known >= 0) & (known < n)).all()), "an index beyond the axis")
