@@ -10,6 +10,9 @@ import numpy as np
 
 from superopt.ops.index import Index
 
+MOST = 1 << 24
+"""Entries that are written out."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -19,8 +22,8 @@ class Series:
     entry: Callable[[Any], Any]
 
     def values(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
-        """All of them; None where they depend on a size that is not known."""
-        if not isinstance(self.size, int):
+        """All of them; None where they depend on a size that is not known, or are too many."""
+        if not isinstance(self.size, int) or self.size > MOST:
             return None
         found = np.broadcast_to(np.asarray(self.entry(np.arange(self.size))), (self.size,))
         return found.astype(np.int64) if found.dtype.kind == "i" else None

@@ -261,7 +261,7 @@ class Emitter:
         if isinstance(value, Series):
             listed = value.values()
             if listed is None:
-                raise Conflict(f"{name} would depend on a size that is known only at run time")
+                raise Conflict(f"{name} would be too long a list, or depend on a size that is known only at run time")
             return self.constants.list_of(listed)
         if name == "shape" and first is not None:
             value = _reshape_target(value, first.tensor.shape)

@@ -25,12 +25,12 @@ from platformdirs import user_cache_path
 
 from superopt.errors import BadInput
 from superopt.ir import lexer
-from superopt.rewrite import expression, numerals, rule, text
+from superopt.rewrite import expression, formulas, numerals, rule, text
 from superopt.rewrite.rule import Rule
 
 LEAST = 1 << 12
 """Characters of a file that is worth an entry."""
-_PARSER: tuple[ModuleType, ...] = (lexer, expression, numerals, rule, text)
+_PARSER: tuple[ModuleType, ...] = (lexer, expression, formulas, numerals, rule, text)
 """What an entry depends on besides the text."""
 _PARTS = frozenset((expression.__name__, rule.__name__))
 _UNREADABLE = (

@@ -7,8 +7,9 @@ from typing import NoReturn
 
 from superopt.errors import BadText
 from superopt.ir.lexer import Reader, Token
-from superopt.rewrite.expression import Each, Expression, Listing, Text, names_in, parse_expression
-from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Proof, Rule, Step, Where, calls_of
+from superopt.rewrite.expression import Expression, Listing, Text, names_in, parse_expression
+from superopt.rewrite.formulas import holds_list, slip
+from superopt.rewrite.rule import Block, Call, Given, Number, Operand, Proof, Rule, Step, Where
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 _PROOF = re.compile(r"(unbounded|bounded \d+) (z3=[\w.]+(?:\+lemmas)?) digest=([0-9a-f]+)\Z")
@@ -148,11 +149,8 @@ class _RuleReader:
                         _fail(f"{target!r} is defined twice (in `{step}`)", self.source, self.head)
                     if target != "_":  # a result that nobody wants
                         known.add(target)
-        for step, each in _lists_by_formula(rule):
-            if step in rule.left:
-                _fail(f"a list by formula stands on the right side alone (in `{step}`)", self.source, self.head)
-            if each.place in {*tensors, *rule.sizes, *rule.blocks}:
-                _fail(f"{each.place!r} is no free name for a place (in `{step}`)", self.source, self.head)
+        if found := slip(rule):
+            _fail(found, self.source, self.head)
         if not rule.results:
             _fail("the right side defines none of the pattern's results", self.source, self.head)
         read = {n for step in rule.left for n in _reads(step.value)}
@@ -160,16 +158,6 @@ class _RuleReader:
         for target in last:
             if target not in rule.results:
                 _fail(f"the right side does not define {target!r}", self.source, self.head)
-
-
-def _lists_by_formula(rule: Rule) -> list[tuple[Step, Each]]:
-    return [
-        (step, value)
-        for step in (*rule.left, *rule.right)
-        for call in calls_of([step])
-        for _, value in call.arguments
-        if isinstance(value, Each)
-    ]
 
 
 def _reads(value: Operand) -> list[str]:
@@ -250,7 +238,8 @@ def _operand(r: Reader) -> Operand:
             r.error("arithmetic on values is written with operators: Mul, Div", token)
         return token.text
     number = Number(parse_expression(r))
-    if isinstance(number.expression, Listing | Each) and _table_shape(number.expression) is None:
+    is_list = isinstance(number.expression, Listing) or holds_list(number.expression)
+    if is_list and _table_shape(number.expression) is None:
         r.error("a list of numbers holds numbers alone, or lists of one length", token)
     return number
 
@@ -258,7 +247,7 @@ def _operand(r: Reader) -> Operand:
 def _table_shape(expression: Expression) -> tuple[int, ...] | None:
     """The sizes of a list of known numbers; None where it is no table."""
     if not isinstance(expression, Listing):
-        return None if isinstance(expression, Text | Each) or names_in(expression) else ()
+        return None if isinstance(expression, Text) or holds_list(expression) or names_in(expression) else ()
     parts = {_table_shape(item) for item in expression.items}
     inner = next(iter(parts)) if len(parts) == 1 else None
     return None if inner is None else (len(expression.items), *inner)

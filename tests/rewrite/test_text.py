@@ -74,18 +74,6 @@ def test_what_is_printed_parses_to_the_same() -> None:
         ("  y = Relu(x)\n", 1, 1, "before the first rule"),
         ("rules a\n", 1, 1, "expected `rule NAME`"),
         (
-            "rule a\n  given x: [n]\n  y = Gather(x, indices=[p for p < n])\n  =>\n  y = x\n",
-            1,
-            1,
-            "a list by formula stands on the right side alone",
-        ),
-        (
-            "rule a\n  given x: [n]\n  y = Relu(x)\n  =>\n  y = Gather(x, indices=[n for n < 2])\n",
-            1,
-            1,
-            "'n' is no free name for a place",
-        ),
-        (
             "rule a\n  given x: [n]\n  y = Relu(x)\n  =>\n  y = Add(x, [p for p < n])\n",
             5,
             14,
@@ -101,6 +89,32 @@ def test_errors_point_at_their_place(text: str, line: int, column: int, message:
     assert message in str(caught.value)
     assert str(caught.value).startswith(f"f.rules:{line}:{column}: ")
     assert str(caught.value).split("\n")[-1].index("^") == column + 1
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ("Gather(x, indices=[n for n < 2])", "'n' is no free name for a place"),
+        ("Gather(x, indices=[p/2 for p < n])", "p/2 is no whole number"),
+        ("Gather(x, indices=[p + 0.5 for p < n])", "0.5 is no whole number"),
+        ("Gather(x, indices=[sqrt(4) for p < n])", "sqrt(4) is no whole number"),
+        ("Gather(x, indices=[p*e for p < n])", "e: no size and no whole number"),
+        ("Gather(x, indices=[p + z for p < n])", "z: no size and no whole number"),
+        ("Gather(x, indices=[p%s for p < n])", "s, by which is divided, is no sum of products of sizes"),
+        ("Gather(x, indices=[p//0 for p < n])", "0, by which is divided, is no sum of products of sizes"),
+        ("Gather(x, indices=[p for p < n - 1])", "n - 1 is no sum of products of sizes"),
+        ("Gather(x, indices=[[p for p < n]])", "stands for a whole list"),
+        ("Gather(x, indices=[[q for q < n] for p < n])", "[q for q < n] is no whole number"),
+        ("Reshape(x, shape=[p for p < n])", "can be the indices of a Gather alone"),
+    ],
+)
+def test_a_list_by_formula_holds_whole_numbers(step: str, message: str) -> None:
+    text = "rule a\n  given x: [n]  s: int  e: real\n  y = {}\n  =>\n  y = {}\n"
+    with pytest.raises(BadText) as caught:
+        parse_rules(text.format("Relu(x)", step))
+    assert message in str(caught.value)
+    with pytest.raises(BadText, match="stands on the right side alone|stands for a whole list"):
+        parse_rules(text.format(step, "x"))
 
 
 def test_a_name_is_taken_once(tmp_path: Path) -> None:
