@@ -113,7 +113,7 @@ def test_a_list_by_formula_holds_whole_numbers(step: str, message: str) -> None:
     with pytest.raises(BadText) as caught:
         parse_rules(text.format("Relu(x)", step))
     assert message in str(caught.value)
-    with pytest.raises(BadText, match="stands on the right side alone|stands for a whole list"):
+    with pytest.raises(BadText, match=r"stands on the right side alone|stands for a whole list"):
         parse_rules(text.format(step, "x"))
 
 
