@@ -51,19 +51,23 @@ def equal_in_cases(a: Sum, b: Sum, facts: Facts, depth: int = 2) -> bool:
     """As `equal`; where a quotient of free symbols has few possible values, each in turn."""
     if equal(a, b, facts):
         return True
-    if not depth:
-        return False
-    a, b = simplify(a, facts), simplify(b, facts)  # of a quotient within quotients, what is left to be decided
+    cases = _cases(a, b, facts) if depth else None
+    return cases is not None and all(f.contradictory or equal_in_cases(a, b, f, depth - 1) for f in cases)
+
+
+def _cases(a: Sum, b: Sum, facts: Facts) -> list[Facts] | None:
+    """By the value of a quotient: one that is left once the sums are simpler, else any of theirs."""
     bound = {v for t in (*a, *b) for v in t.bound}
-    for quotient in sorted((q for q in symbols_of((*a, *b)) if isinstance(q, Quotient)), key=str):
+    simpler = (*simplify(a, facts), *simplify(b, facts))
+    quotients = (sorted((q for q in symbols_of(s) if isinstance(q, Quotient)), key=str) for s in (simpler, (*a, *b)))
+    for quotient in dict.fromkeys(q for found in quotients for q in found):
         number, divisor = quotient.number, quotient.divisor
         if not atoms_of(Poly({(quotient,): 1})).isdisjoint(bound) or not facts.entails(number >= 0):
             continue
         for count in range(2, MOST_VALUES + 1):
             if facts.entails(number < divisor * count):
-                ranges = [facts.and_(number >= divisor * m, number < divisor * (m + 1)) for m in range(count)]
-                return all(f.contradictory or equal_in_cases(a, b, f, depth - 1) for f in ranges)
-    return False
+                return [facts.and_(number >= divisor * m, number < divisor * (m + 1)) for m in range(count)]
+    return None
 
 
 def _is_zero(terms: Sum, facts: Facts, rounds: int) -> bool:
