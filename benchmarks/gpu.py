@@ -64,6 +64,12 @@ def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
     parser.add_argument("--budget", type=float, default=20.0, metavar="SECONDS", help="of superopt optimize")
     parser.add_argument("--timing", type=float, default=8.0, metavar="SECONDS", help="for one interleaved run")
     parser.add_argument("--stale", action="store_true", help="keep superopt's cells of another state of its code")
+    parser.add_argument(
+        "--again",
+        default="",
+        metavar="REGEX",
+        help="jobs as --list tells them, measured again though they are known; the old cells stay until then",
+    )
     parser.add_argument("--workers", type=int, default=4, metavar="N", help="networks made at once, before any timing")
     parser.add_argument(
         "--side-by-side", type=int, default=1, metavar="N", help="jobs at once, taking turns to measure"
@@ -190,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     place.best.update({c.place: c.options for c in ledger.cells.values() if c.method == BEST})
     pace = Pace()
-    todo = list(gpu_plan.left(planned, lambda key: ledger.is_done(key, code, given.stale)))
+    todo = list(gpu_plan.left(planned, lambda key: ledger.is_done(key, code, given.stale), given.again))
     print(f"{len(todo)} jobs of {len(planned)} to do", file=sys.stderr, flush=True)
     if place.beside == 1:
         prepare(place, pace.affordable(todo, place.left()), given.workers)
@@ -200,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(gpu_table.table(ledger.cells))
     for line in (*gpu_table.lost(ledger.cells), *gpu_table.troubles(ledger.cells)):
         print(line)
-    remaining = list(gpu_plan.left(planned, lambda key: ledger.is_done(key, code, given.stale)))
+    remaining = list(gpu_plan.left(planned, lambda key: ledger.is_done(key, code, given.stale), given.again))
     print(f"{len(remaining)} jobs left" + (f", next: {remaining[0].text}" if remaining else ""))
     return 0
 

@@ -111,9 +111,11 @@ def jobs(
 Done = Callable[[Key], bool]
 
 
-def left(planned: Sequence[Job], is_done: Done) -> Iterator[Job]:
-    """Those of which a cell is missing."""
-    return (job for job in planned if not all(map(is_done, job.keys)))
+def left(planned: Sequence[Job], is_done: Done, again: str = "") -> Iterator[Job]:
+    """Those of which a cell is missing, and those whose text matches `again`."""
+    for job in planned:
+        if not all(map(is_done, job.keys)) or (again and re.search(again, job.text)):
+            yield job
 
 
 # Seconds that a job takes, until this run knows better.

@@ -114,6 +114,8 @@ def test_a_run_goes_on_where_the_last_one_was_stopped(tmp_path: Path) -> None:
     planned = gpu_plan.jobs([], "^bert_base$", [("fp16", 1)], [OURS, "onnxsim", EAGER])
     todo = list(gpu_plan.left(planned, lambda key: again.is_done(key, CODE)))
     assert todo == [Job("bert_base", "fp16", 1, (EAGER,))]
+    more = list(gpu_plan.left(planned, lambda key: again.is_done(key, CODE), "^bert_base fp16 b1 superopt"))
+    assert [job.methods for job in more] == [CORE, (EAGER,)]
 
 
 def test_new_code_asks_for_new_cells_of_its_own_alone(tmp_path: Path) -> None:
