@@ -13,6 +13,7 @@ from superopt.cost.coefficients import PRIORS
 from superopt.cost.columns import Column
 from superopt.cost.race import NO_TIME_LEFT
 from superopt.cost.regions import RegionSubject, region_subject, time_regions
+from superopt.cost.samples import _of_windows as of_windows  # pyright: ignore[reportPrivateUsage]
 from superopt.cost.samples import samples
 from superopt.cost.timer import RegionTimer
 from superopt.cost.workloads import data, host, node, weights, workload
@@ -86,6 +87,23 @@ def test_every_sample_of_the_calibration_runs():
         assert feeds is not None, graph.nodes
         with Session(found.model(), HERE) as session:
             session.run(feeds)
+
+
+@pytest.mark.ort
+def test_those_of_windows_run_too():
+    """On a CPU as well, in float32; all others of a GPU are large or have kernels there alone."""
+    kinds = set[str]()
+    for graph in of_windows(DType.FLOAT32):
+        found = subject(graph)
+        feeds = found.feeds()
+        assert feeds is not None
+        with Session(found.model(), HERE) as session:
+            results = session.run(feeds)
+        assert [tuple(r.shape) for r in results.values()] == [
+            v.tensor_type.shape for v in graph.outputs if v.tensor_type
+        ]
+        kinds.add(graph.nodes[-1].op)
+    assert {"Gather", "Slice", "FusedMatMul", "MultiHeadAttention"} <= kinds
 
 
 class Clock:
