@@ -44,10 +44,11 @@ def gather(x: Tensor, indices: Static, *, axis: int = 0) -> Tensor:
 
 
 def _by_formula(x: Tensor, indices: Series, k: int) -> Tensor:
-    """Where sizes are symbols, entries are not asked whether they are places of the axis: one that is none reads what
-    no legal other side of a rule reads, so that nothing is proved."""
-    n, known = x.shape[k], indices.values()
-    if known is not None and isinstance(n, int):
-        require(bool(((known >= 0) & (known < n)).all()), "an index beyond the axis")
+    """Entries that are known are places of the axis. Where sizes are symbols they are not asked; a rule is only used
+    where they are known."""
+    known = indices.values()
+    if known is not None:
+        require(int(known.min()) >= 0, "an index before the start of the axis")
+        require(int(known.max()) < x.shape[k], "an index beyond the end of the axis")
     shape = (*x.shape[:k], indices.size, *x.shape[k + 1 :])
     return tensor(shape, lambda *i: x[*i[:k], indices.entry(i[k]), *i[k + 1 :]])

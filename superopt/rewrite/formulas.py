@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from superopt.rewrite.expression import Binary, Each, Expression, Literal, Name, Rank, names_in
+from superopt.rewrite.expression import Binary, Each, Expression, Listing, Literal, Name, Rank, names_in
 from superopt.rewrite.rule import Rule, calls_of
 
 
@@ -38,7 +38,7 @@ def holds_list(value: Expression) -> bool:
     """Whether a list by formula is in it."""
     if isinstance(value, Binary):
         return holds_list(value.left) or holds_list(value.right)
-    return isinstance(value, Each) or any(map(holds_list, getattr(value, "items", ())))
+    return isinstance(value, Each) or (isinstance(value, Listing) and any(map(holds_list, value.items)))
 
 
 def _no_whole_number(entry: Expression, rule: Rule) -> str:

@@ -44,22 +44,27 @@ MINUS = Fraction(-1)
 
 def equal(a: Sum, b: Sum, facts: Facts) -> bool:
     """Whether two sums have one value wherever the facts hold. "No" means that no proof was found."""
-    return _is_zero(collect(simplify(a, facts) + times(simplify(b, facts), MINUS)), facts, CLEARED)
+    return _cancels(simplify(a, facts), simplify(b, facts), facts)
 
 
 def equal_in_cases(a: Sum, b: Sum, facts: Facts, depth: int = 2) -> bool:
     """As `equal`; where a quotient of free symbols has few possible values, each in turn."""
-    if equal(a, b, facts):
+    simpler = simplify(a, facts), simplify(b, facts)
+    if _cancels(*simpler, facts):
         return True
-    cases = _cases(a, b, facts) if depth else None
+    cases = _cases(simpler, (a, b), facts) if depth else None
     return cases is not None and all(f.contradictory or equal_in_cases(a, b, f, depth - 1) for f in cases)
 
 
-def _cases(a: Sum, b: Sum, facts: Facts) -> list[Facts] | None:
+def _cancels(a: Sum, b: Sum, facts: Facts) -> bool:
+    return _is_zero(collect(a + times(b, MINUS)), facts, CLEARED)
+
+
+def _cases(simpler: tuple[Sum, Sum], written: tuple[Sum, Sum], facts: Facts) -> list[Facts] | None:
     """By the value of a quotient: one that is left once the sums are simpler, else any of theirs."""
-    bound = {v for t in (*a, *b) for v in t.bound}
-    simpler = (*simplify(a, facts), *simplify(b, facts))
-    quotients = (sorted((q for q in symbols_of(s) if isinstance(q, Quotient)), key=str) for s in (simpler, (*a, *b)))
+    bound = {v for side in written for t in side for v in t.bound}
+    sums = [(*a, *b) for a, b in (simpler, written)]
+    quotients = (sorted((q for q in symbols_of(s) if isinstance(q, Quotient)), key=str) for s in sums)
     for quotient in dict.fromkeys(q for found in quotients for q in found):
         number, divisor = quotient.number, quotient.divisor
         if not atoms_of(Poly({(quotient,): 1})).isdisjoint(bound) or not facts.entails(number >= 0):

@@ -118,15 +118,11 @@ def _without_factor(quotient: Quotient, facts: Facts) -> Index | None:
 def _without_remainders(number: Index, factor: Poly) -> Index:
     """Without what belongs to a remainder: -f·⌊x/f⌋ of x - f·⌊x/f⌋."""
     found = number
-    for monomial, c in terms_of(number).items():
-        quotients = [a for a in monomial if isinstance(a, Quotient) and same(a.divisor, factor)]
-        if (
-            c == -1
-            and len(monomial) == 2
-            and quotients
-            and same(Poly({monomial: 1}), factor * Poly({(quotients[0],): 1}))
-        ):
-            found = found - Poly({monomial: c})
+    for atom in atoms_of(number):
+        if isinstance(atom, Quotient) and same(atom.divisor, factor):
+            product = factor * Poly({(atom,): 1})
+            (monomial,) = terms_of(product)
+            found = found + product if terms_of(number).get(monomial) == -1 else found
     return found
 
 
