@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from benchmarks.texts import without_folders
 
@@ -33,9 +34,13 @@ class Done:
         return f"exit code {self.returncode}: {why}"
 
 
-def run(command: Sequence[str | Path], timeout: float) -> Done:
-    """Whatever it does, it is over when this returns, and so is everything it started."""
+def run(command: Sequence[str | Path], timeout: float, log: Path | None = None) -> Done:
+    """Whatever it does, it is over when this returns, and so is everything it started. `log`: where what it says goes
+    while it says it, so that of one that is stopped it is known how far it came."""
     words = [str(word) for word in command]
+    if log is not None:
+        with log.open("w") as file:
+            return _logged(words, timeout, file, log)
     with subprocess.Popen(
         words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True
     ) as process:
@@ -48,6 +53,19 @@ def run(command: Sequence[str | Path], timeout: float) -> Done:
             _end(process)
             raise
     return Done(process.returncode, said)
+
+
+def _logged(words: Sequence[str], timeout: float, file: TextIO, log: Path) -> Done:
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=file, text=True, start_new_session=True) as process:
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return Done(TIMED_OUT, f"stopped after {timeout:.0f} s")
+        except BaseException:
+            _end(process)
+            raise
+    return Done(process.returncode, log.read_text(errors="replace"))
 
 
 def _end(process: subprocess.Popen[str]) -> None:

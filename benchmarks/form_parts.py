@@ -298,6 +298,10 @@ def vocabulary(rng) -> Part:
 def biases(rng, rows: int, width: int, columns: int) -> Part:
     """A product with a bias, as in ConvNeXt and GPT-2."""
     constants = {"w": drawn(rng, width, columns), "b": drawn(rng, columns)}
+    constants |= {"filters": np.ascontiguousarray(constants["w"].T).reshape(columns, 1, 1, width)}
+    images = {"row": (1, rows, 1), "rectangle": (1, rows // 16, 16), "pixels": (rows, 1, 1)}
+    constants |= {name: np.array([*sizes, width]) for name, sizes in images.items()}
+    constants |= {"flat": np.array([rows, columns])}
     product = node("MatMul", "x w", "p")
     forms = [
         Form("Gemm", [node("Gemm", "x w b", "out")], constants),
@@ -306,8 +310,19 @@ def biases(rng, rows: int, width: int, columns: int) -> Part:
         Form("MatMul, Add, Gelu", [product, node("Add", "p b", "s"), node("Gelu", "s", "out", MICROSOFT)], constants),
         Form("MatMul, BiasGelu", [product, node("BiasGelu", "p b", "out", MICROSOFT)], constants),
         Form("MatMul alone", [node("MatMul", "x w", "out")], constants),
+        *(_as_convolution(name, constants) for name in images),
     ]
     return Part(f"a bias of a product, {rows} x {width} x {columns}", drawn(rng, rows, width, scale=1.0), forms)
+
+
+def _as_convolution(layout: str, constants: dict[str, np.ndarray]) -> Form:
+    """By channel at each place, its bias in the epilogue; the rows of the product are places of an image."""
+    nodes = [
+        node("Reshape", f"x {layout}", "y"),
+        node("NhwcConv", "y filters b", "z", MICROSOFT, kernel_shape=[1, 1]),
+        node("Reshape", "z flat", "out"),
+    ]
+    return Form(f"NhwcConv, {layout}", nodes, constants, {"fuse_conv_bias": "1"})
 
 
 def depthwise(rng) -> Part:
@@ -360,6 +375,10 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     windows,
     vocabulary,
     partial(biases, rows=50176, width=96, columns=384),
+    partial(biases, rows=50176, width=96, columns=96),
+    partial(biases, rows=12544, width=768, columns=192),
+    partial(biases, rows=3136, width=384, columns=384),
+    partial(biases, rows=2048, width=768, columns=768),
     partial(biases, rows=1024, width=768, columns=3072),
     partial(biases, rows=128, width=768, columns=768),
     depthwise,

@@ -193,12 +193,12 @@ class Workplace:
                 raise StepFailed(done)
             return json.loads(answer.read_text())
 
-    def _run(self, command: Sequence[str | Path], limit: float) -> Done:
+    def _run(self, command: Sequence[str | Path], limit: float, log: Path | None = None) -> Done:
         limit *= self.beside
         allowed = min(limit, self.left())
         if allowed <= 0:
             raise OutOfTime
-        done = run((*slots.pinned(), *command), allowed)
+        done = run((*slots.pinned(), *command), allowed, log)
         if done.returncode == TIMED_OUT and allowed < limit:
             raise OutOfTime
         return done
@@ -275,11 +275,11 @@ class Workplace:
             path.unlink(missing_ok=True)
         limit = 6 * self.budget + BEHIND_OPTIMIZE
         command = (
-            *SUPEROPT, "optimize", files.model, "-o", ours, "--report", report, "--quiet", "--target", self.target,
+            *SUPEROPT, "optimize", files.model, "-o", ours, "--report", report, "--target", self.target,
             "--budget", str(self.budget), *subjects.arguments(files.subject(job.model), files.folder), *self.extra,
             *(("--turn", self.turn) if self.turn else ()),
         )  # fmt: skip
-        done = self._run(command, limit)
+        done = self._run(command, limit, files.folder / "superopt.log")
         if not report.exists():
             return ours, None, {}, None, done.problem
         found = Report.model_validate_json(report.read_text())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from superopt.cost import products, traffic
+from superopt.cost import einsums, products, traffic
 from superopt.cost.columns import Amounts, Column
 from superopt.cost.fusions import ABSORBED, ALONE, BIAS
 from superopt.cost.kinds import KINDS
@@ -26,7 +26,7 @@ _COUNTERS: dict[str, _Counter] = {
     "pool": traffic.pool,
     "convolution": products.convolution,
     "product": products.product,
-    "einsum": products.einsum,
+    "einsum": einsums.einsum,
     "attention": products.attention,
     "recurrent": products.recurrent,
 }

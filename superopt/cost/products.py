@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from superopt.cost.columns import Amounts, Column
 from superopt.cost.measures import Measures, moved, operand, typed
@@ -34,7 +35,7 @@ def convolution(node: Node, op: str, measures: Measures) -> Amounts:
         (Column("convolution", "byte", "data"), moved(node, measures) - fixed),
         (Column("convolution", "byte", "weights"), fixed * images),
         (Column("convolution", "run", "group"), float(group * images) if group > 1 else 0.0),
-        *(bias(node, measures) if group > 1 and op in _BIASED and operand(node, 2) is not None else ()),
+        *(bias(node, measures, "convolution") if group > 1 and op in _BIASED and operand(node, 2) is not None else ()),
     )
     if group > 1 and filters[1:2] == (1,):
         style = _depthwise_style(node, window)
@@ -76,46 +77,32 @@ def product(node: Node, op: str, measures: Measures) -> Amounts:
     operations = 2.0 * measures.elements(node.outputs[0]) * inner
     return (
         (Column("product", "operation", typed(node, style)), operations),
-        *_ragged(node, operations, measures),
+        *ragged(node, operations, measures),
         (Column("product", "byte", style), moved(node, measures)),
         (Column("product", "run"), float(operations >= SHARED)),
+        *(((Column("product", "run", "matrix"), _matrices(node, measures)),) if style == "data" else ()),
         *(bias(node, measures) if op == "Gemm" and operand(node, 2) is not None else ()),
     )
 
 
-def _ragged(node: Node, operations: float, measures: Measures) -> Amounts:
+def _matrices(node: Node, measures: Measures) -> float:
+    """How many there are: small ones each take a while to begin."""
+    return float(math.prod(measures.shape(node.outputs[0])[:-2]))
+
+
+def ragged(node: Node, operations: float, measures: Measures) -> Amounts:
     """What it takes besides where rows of the result do not begin at places that kernels like."""
     columns, ragged = measures.shape(node.outputs[0])[-1:], typed(node, "ragged")
     is_ragged = bool(columns) and columns[0] % ALIGNED != 0 and ragged in _RAGGED
     return ((Column("product", "operation", ragged), operations),) if is_ragged else ()
 
 
-def bias(node: Node, measures: Measures) -> Amounts:
+def bias(node: Node, measures: Measures, kind: Literal["product", "convolution"] = "product") -> Amounts:
     """What it takes to have a product begin from a bias instead of from nothing, or to add one to what a convolution in
     groups made: neither has a kernel on a GPU that does it in passing."""
     return (
         (Column("launch", "run", "bias"), 1.0),
-        (Column("product", "element", "bias"), measures.elements(node.outputs[0])),
-    )
-
-
-def einsum(node: Node, op: str, measures: Measures) -> Amounts:
-    """A product, and what lays its operands out for it."""
-    equation = str(node.attribute("equation", "")).replace(" ", "")
-    sizes: dict[str, int] = {}
-    for labels, value in zip(equation.split("->")[0].split(","), node.inputs, strict=False):
-        for label, size in zip(reversed(labels), reversed(measures.shape(value)), strict=False):
-            sizes[label] = max(size, sizes.get(label, 1))
-    right = operand(node, 1)
-    style = "weights" if right is not None and is_weight(right) else "data"
-    operations, touched = 2.0 * math.prod(sizes.values()), moved(node, measures)
-    return (
-        (Column("product", "operation", typed(node, style)), operations),
-        *_ragged(node, operations, measures),
-        (Column("product", "byte", style), touched),
-        (Column("product", "run"), float(operations >= SHARED)),
-        (Column("movement", "byte", typed(node, op)), touched),
-        (Column("launch", "run", op), 1.0),
+        (Column(kind, "element", "bias"), measures.elements(node.outputs[0])),
     )
 
 

@@ -174,6 +174,11 @@ def _of_windows(dtype: DType) -> Iterator[Graph]:
     turning: dict[str, Attribute] = {"transBatchA": 1, "transBatchB": 1, "transB": 1}
     operands = data(0, first, dtype), data(1, first, dtype)
     yield _one("FusedMatMul", operands, scores, domain=_RUNTIME, attributes=turning)
+    of_scores, of_values = "nqhd,nkhd->nhqk", "nhqk,nkhd->nqhd"
+    operands = data(0, apart, dtype), data(1, apart, dtype)
+    yield _one("Einsum", operands, scores, attributes={"equation": of_scores})
+    operands = data(0, scores, dtype), data(1, apart, dtype)
+    yield _one("Einsum", operands, apart, attributes={"equation": of_values})
     q, k, v = (data(number, third, dtype) for number in range(3))
     inputs = [q, k, v, None, None, weights(1, *scores[1:], dtype=dtype)]
     yield workload(

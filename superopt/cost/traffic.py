@@ -6,6 +6,7 @@ import math
 
 from superopt.cost.columns import Amounts, Column
 from superopt.cost.measures import Measures, moved, operand, typed
+from superopt.cost.turning import order_of, turning
 from superopt.ir.graph import Node
 
 
@@ -54,14 +55,15 @@ def function(node: Node, op: str, measures: Measures) -> Amounts:
 
 def movement(node: Node, op: str, measures: Measures) -> Amounts:
     """What leaves is read and written once; the rest of a Slice, Gather or Split is never touched. Each stretch of
-    memory that is copied in one go has a price of its own."""
+    memory that is copied in one go has a price of its own, which is each operator's."""
     written = sum(map(measures.bytes, node.outputs))
     elements = sum(map(measures.elements, node.outputs))
+    turned = turning(node, measures) if op == "Transpose" else ()
     kept = _kept_together(node, op, measures)
     if kept <= 1:
-        return ((Column("movement", "element", typed(node, op)), float(elements)),)
+        return ((Column("movement", "element", typed(node, op)), float(elements)), *turned)
     bytes_ = Column("movement", "byte", typed(node, op)), 2.0 * written
-    return (bytes_, (Column("piece", "run"), elements / kept))
+    return (bytes_, (Column("piece", "run", op), elements / kept), *turned)
 
 
 def _kept_together(node: Node, op: str, measures: Measures) -> int:
@@ -69,8 +71,7 @@ def _kept_together(node: Node, op: str, measures: Measures) -> int:
     shape = measures.shape(node.outputs[0])
     first = measures.shape(operand(node, 0))
     if op == "Transpose":
-        perm = node.attribute("perm")
-        order = perm if isinstance(perm, tuple) else tuple(reversed(range(len(shape))))
+        order = order_of(node, len(shape))
         swapped = [i for i, axis in enumerate(order) if i != axis]
         return math.prod(shape[max(swapped) + 1 :] if swapped else shape)
     if op in ("Concat", "Split"):

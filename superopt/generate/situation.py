@@ -124,7 +124,7 @@ def _inputs(rule: Rule, program: Program, weights: bool) -> dict[str, Value]:
             continue
         shape: tuple[Any, ...] = program.inputs[given.name].shape
         dtype = DType.BOOL if given.kind == "bool" else DType.FLOAT32
-        if given.kind == "positive":
+        if given.kind in ("positive", "finite"):
             array = np.linspace(1, 2, math.prod(shape), dtype=np.float32).reshape(shape)
             found[given.name] = Value(Constant(ArrayTensor(array)))
         elif weights and found:

@@ -14,11 +14,10 @@ import numpy as np
 from superopt.ir.graph import Constant, Node, Value
 from superopt.ir.tensor import ArrayTensor, Tensor, numpy_dtype
 from superopt.ir.types import DType
+from superopt.rewrite.finite import SEARCHED, Finite
 
 READABLE = 1 << 16
 """Elements of the largest constant that is looked into for one number that fills it."""
-SEARCHED = 1 << 22
-"""Elements of the largest constant that is looked into for parts that repeat, or for signs."""
 SHORT = 4096
 """Elements of the longest list of axes, pads or dims that is read."""
 NEAR = 4
@@ -38,6 +37,7 @@ class Constants:
         """Whether a node computes a function of its operands, by a definition that is known: no random number, say."""
         self._fills: dict[Tensor, Number | None] = {}
         self._positive: dict[Tensor, bool] = {}
+        self.finite = Finite()
         self._made: dict[tuple[DType, tuple[int, ...], bytes], Value] = {}
         self._weights: dict[Node, bool] = {}
         self._repeated: dict[tuple[Tensor, int, int | None], Value | None] = {}

@@ -28,12 +28,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Given:
-    """An input tensor (`x: [n, m]`, `c: bool[n]`, `s: positive[n]`), a whole number (`p: int`) or a number (`e: real`).
+    """An input tensor (`x: [n, m]`, `c: bool[n]`, `s: positive[n]`, `z: finite[n]`), a whole number (`p: int`) or a
+    number (`e: real`).
 
-    Elements of a positive tensor are above 0, which the matcher has to see: it is a constant of the model."""
+    Elements of a positive tensor are above 0, those of a finite one are neither NaN nor infinite, which the matcher
+    has to see: it is a constant of the model, or a weight made of such."""
 
     name: str
-    kind: Literal["tensor", "bool", "positive", "int", "real"]
+    kind: Literal["tensor", "bool", "positive", "finite", "int", "real"]
     dims: tuple[Expression | Block, ...] = ()
 
     def __str__(self) -> str:
@@ -44,7 +46,7 @@ class Given:
 
     @property
     def is_tensor(self) -> bool:
-        return self.kind in ("tensor", "bool", "positive")
+        return self.kind in ("tensor", "bool", "positive", "finite")
 
 
 @dataclass(frozen=True)

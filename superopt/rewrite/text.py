@@ -175,7 +175,7 @@ def _given(r: Reader) -> Given:
         return Given(name, "int")
     if r.take("real"):
         return Given(name, "real")
-    kind = "bool" if r.take("bool") else "positive" if r.take("positive") else "tensor"
+    kind = next((k for k in ("bool", "positive", "finite") if r.take(k)), "tensor")
     r.expect("[")
     dims: list[object] = []
     while not r.take("]"):

@@ -24,13 +24,13 @@ def cleared_of_denominator(terms: Sum, facts: Facts) -> Sum | None:
     """The sum times one of its denominators that is positive whatever the inputs; None where there is none."""
     for t in terms:
         for factor in t.factors:
-            below = _below(factor)
-            if below is not None and symbols_of(below).isdisjoint(t.bound) and is_positive(below, facts):
-                return _times(terms, below)
+            found = below(factor)
+            if found is not None and symbols_of(found).isdisjoint(t.bound) and is_positive(found, facts):
+                return _times(terms, found)
     return None
 
 
-def _below(factor: Factor) -> Sum | None:
+def below(factor: Factor) -> Sum | None:
     """The denominator, where the factor is 1 over one."""
     if isinstance(factor, CallFactor) and factor.function == "reciprocal":
         return factor.arguments[0]
@@ -41,7 +41,7 @@ def _times(terms: Sum, denominator: Sum) -> Sum:
     key = sum_key(denominator)
     found: list[Term] = []
     for t in terms:
-        here = next((f for f in t.factors if (below := _below(f)) is not None and sum_key(below) == key), None)
+        here = next((f for f in t.factors if (whole := below(f)) is not None and sum_key(whole) == key), None)
         if here is not None:
             found.append(with_fields(t, factors=tuple(f for f in t.factors if f is not here)))
         else:

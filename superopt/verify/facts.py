@@ -17,8 +17,9 @@ from typing import Any
 import z3
 
 from superopt.ops.condition import Condition, Not, Zero, parts_of
-from superopt.ops.index import Index, Poly, Symbol, same
+from superopt.ops.index import Index, Poly, Symbol, Values, same, substitute_condition
 from superopt.rewrite.program import RealFact
+from superopt.verify.equations import renamings
 from superopt.verify.products import consequences
 from superopt.verify.translate import EXACT, LINEAR, Formula, Translator, products_in, quotients_in
 from superopt.verify.witness import FIRST, Witness, repaired
@@ -63,6 +64,7 @@ class Facts:
         self.keys = frozenset(unique)
         self._answers: dict[str, bool] = {}
         self._solver: Any = None
+        self._renamings: Values | None = None
         self._witnesses: list[Witness] = []
         for witness in witnesses:
             if len(self._witnesses) == MOST_WITNESSES:
@@ -91,8 +93,15 @@ class Facts:
             return True
         key = str(condition)
         if key not in self._answers:
-            self._answers[key] = self._excluded(condition.of if isinstance(condition, Not) else Not(condition))
+            opposite = condition.of if isinstance(condition, Not) else Not(condition)
+            self._answers[key] = self._is_plain(condition) or self._excluded(opposite)
         return self._answers[key]
+
+    def _is_plain(self, condition: Condition) -> bool:
+        """Whether equations among the facts, put in, leave nothing to be asked."""
+        if self._renamings is None:
+            self._renamings = renamings(self.conditions)
+        return bool(self._renamings) and substitute_condition(condition, self._renamings) is True
 
     def equal(self, a: Index, b: Index) -> bool:
         return same(a, b) or self.entails(a == b)

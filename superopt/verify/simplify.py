@@ -4,6 +4,7 @@
 sums               over one point, or over a range that the summand does not mention, done
 exponentials       e^a · e^b = e^(a+b), so that a term has at most one; 1/e^a = e^(−a)
 reciprocals        numbers, sizes and exponentials that do not depend on the inner sum move out (all are positive)
+shares             of a whole add up to one
 like terms         added up
 """
 
@@ -22,6 +23,7 @@ from superopt.verify.extremes import extreme, without_unused
 from superopt.verify.facts import Facts
 from superopt.verify.ranges import extent_of
 from superopt.verify.reciprocals import reciprocal
+from superopt.verify.shares import added_up
 from superopt.verify.terms import (
     AccessFactor,
     Alternative,
@@ -224,7 +226,7 @@ def _simplify_factors(term: Term, facts: Facts) -> Sum:
         power = simplify(tuple(map(renamed, more)), facts) if more else ()
         if power:
             kept.append(CallFactor("exp", (power,)))
-        inverse.append(with_fields(t, factors=tuple(kept)))
+        inverse.append(added_up(with_fields(t, factors=tuple(kept)), facts))
     return tuple(inverse)
 
 

@@ -155,14 +155,15 @@ def made(work: Workplace, model: str = "bert_base") -> Job:
 def test_a_crash_costs_one_cell_and_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = place(tmp_path)
     job = made(work)
-    monkeypatch.setattr(gpu_jobs, "run", lambda command, timeout: Done(-11, "boom"))
+    monkeypatch.setattr(gpu_jobs, "run", lambda command, timeout, log=None: Done(-11, "boom"))
     (found,) = work.cells(job)
     assert (found.status, found.detail) == ("failed", "SIGSEGV: boom")
     assert found.median is None
 
 
 def test_a_hang_is_one_too_unless_the_whole_run_was_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_jobs, "run", lambda command, timeout: Done(TIMED_OUT, f"stopped after {timeout:.0f} s"))
+    stopped = Done(TIMED_OUT, "stopped after 120 s")
+    monkeypatch.setattr(gpu_jobs, "run", lambda command, timeout, log=None: stopped)
     work = place(tmp_path)
     job = made(work)
     assert work.cells(job)[0].status == "timed out"

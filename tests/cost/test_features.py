@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 
 from specs import load
@@ -17,7 +19,10 @@ pytestmark = pytest.mark.unit
 
 
 def counted(of: Node, role: str = "", **sizes: int) -> dict[str, float]:
-    return {column.text: amount for column, amount in amounts(of, Measures(sizes), role)}
+    found: dict[str, float] = defaultdict(float)
+    for column, amount in amounts(of, Measures(sizes), role):
+        found[column.text] += amount
+    return dict(found)
 
 
 def test_a_product_counts_operations_and_bytes():
@@ -52,8 +57,8 @@ def test_a_bias_of_a_product_is_told_wherever_it_is_written():
 def test_a_bias_of_a_convolution_in_groups_is_told_as_well():
     x, shape = data(0, (1, 8, 10, 10)), (1, 8, 8, 8)
     grouped = counted(node("Conv", [x, weights(8, 1, 3, 3), weights(8)], shape, attributes={"group": 8}))
-    assert grouped["product element bias"] == 8 * 64
-    assert "product element bias" not in counted(node("Conv", [x, weights(8, 8, 3, 3), weights(8)], shape))
+    assert grouped["convolution element bias"] == 8 * 64
+    assert "convolution element bias" not in counted(node("Conv", [x, weights(8, 8, 3, 3), weights(8)], shape))
 
 
 def test_a_normalization_by_channel_has_its_weights_widened():
@@ -84,8 +89,51 @@ def test_only_what_leaves_a_slice_is_moved():
 def test_rows_that_stay_together_move_in_pieces_and_single_elements_do_not():
     rows = node("Transpose", [data(0, (4, 8, 16))], (8, 4, 16), attributes={"perm": (1, 0, 2)})
     scattered = node("Transpose", [data(0, (4, 8))], (8, 4), attributes={"perm": (1, 0)})
-    assert counted(rows)["piece run"] == 32
+    assert counted(rows)["piece run Transpose"] == 32
     assert counted(scattered)["movement element Transpose"] == 32
+
+
+@pytest.mark.parametrize(
+    ("shape", "perm", "expected"),
+    [
+        ((4, 8), (1, 0), {}),
+        ((2, 3, 4, 5), (0, 2, 3, 1), {}),  # two groups of axes that change places
+        ((2, 1, 3, 4), (1, 0, 2, 3), {}),  # nothing moves
+        ((2, 3, 4, 5), (0, 2, 1, 3), {"piece run blocks turned": 6.0}),
+        ((1, 3, 4, 5), (0, 2, 1, 3), {"piece run blocks turned": 3.0}),
+        ((2, 3, 4, 5, 6, 7), (0, 1, 3, 2, 4, 5), {"piece run blocks turned": 24.0}),
+        ((2, 3, 4, 5, 6, 7), (2, 4, 0, 1, 3, 5), {"movement element turned any way": 5040.0}),
+        ((2, 3, 4), (2, 1, 0), {"movement element turned any way": 24.0}),
+    ],
+)
+def test_which_kernel_turns_a_tensor_is_told(
+    shape: tuple[int, ...], perm: tuple[int, ...], expected: dict[str, float]
+) -> None:
+    turned = node("Transpose", [data(0, shape)], tuple(shape[axis] for axis in perm), attributes={"perm": perm})
+    assert {name: amount for name, amount in counted(turned).items() if "turned" in name} == expected
+
+
+def test_matrices_of_a_batch_are_counted_where_both_operands_are_data():
+    batch = counted(node("MatMul", [data(0, (2, 3, 4, 5)), data(1, (2, 3, 5, 6))], (2, 3, 4, 6)))
+    assert batch["product run matrix"] == 6
+    assert "product run matrix" not in counted(node("MatMul", [data(0, (2, 3, 4, 5)), weights(5, 6)], (2, 3, 4, 6)))
+
+
+def test_an_einsum_counts_its_matrices_and_how_its_operands_are_laid_out():
+    def einsum(equation: str, *shapes: tuple[int, ...]) -> dict[str, float]:
+        *given, result = shapes
+        operands = [data(k, shape) for k, shape in enumerate(given)]
+        return counted(node("Einsum", operands, result, attributes={"equation": equation}))
+
+    heads = einsum("nqhd,nkhd->nhqk", (2, 5, 3, 4), (2, 6, 3, 4), (2, 3, 5, 6))
+    assert heads["product run matrix"] == 6
+    assert heads["product operation data"] == 2 * 2 * 3 * 5 * 6 * 4
+    assert heads["piece run blocks turned"] == 2 * 5 + 2 * 6
+    plain = einsum("ik,kj->ij", (5, 4), (4, 6), (5, 6))
+    assert plain["product run matrix"] == 1
+    assert "piece run blocks turned" not in plain
+    assert "piece run blocks turned" not in einsum("...k,kj->...j", (2, 5, 4), (4, 6), (2, 5, 6))
+    assert einsum("ij", (3, 4), (3, 4))["product run matrix"] == 1
 
 
 def test_a_last_axis_of_one_makes_every_element_a_stretch():

@@ -178,7 +178,7 @@ def instance(
         dtype = np.dtype("bool" if given.kind == "bool" else spelling.dtype)
         array = values(rng, shape, dtype, positive or given.kind == "positive")
         writer.name(tensor, given.name)
-        if given.kind == "positive" or (feeds and writer.chance(spelling.weights)):
+        if given.kind in ("positive", "finite") or (feeds and writer.chance(spelling.weights)):
             writer.constant(array, given.name)
             continue
         feeds[given.name] = array

@@ -1,0 +1,50 @@
+"""Symbols that equations make one are one, and others are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from superopt.ops.condition import Condition
+from superopt.ops.index import Index, Poly, Symbol
+from superopt.verify.equations import renamings
+from superopt.verify.facts import Facts
+
+pytestmark = pytest.mark.smt
+
+K, M, G, H = (Poly({(Symbol(name),): 1}) for name in "kmgh")
+
+
+def conditions(*found: Condition | bool) -> list[Condition]:
+    return [c for c in found if isinstance(c, Condition)]
+
+
+def zero(index: Index) -> Condition | bool:
+    return index == 0
+
+
+def test_a_common_factor_that_is_positive_goes() -> None:
+    given = conditions(K >= 1, zero(K * M - K * G))
+    assert len(renamings(given)) == 1
+    assert Facts(conditions(G >= 1, *given)).entails(zero(H * M - G * ((H * M) // G)))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (zero(K * M - K * G),),  # k may be 0
+        (K >= 0, zero(K * M - K * G)),
+        (K >= 1, zero(K * M + K * G)),
+        (K >= 1, zero(2 * K * M - K * G)),
+        (K >= 1, zero(K * M - K * G - 1)),
+        (K >= 1, zero(K * M - H * G)),
+    ],
+)
+def test_and_no_other(given: tuple[Condition | bool, ...]) -> None:
+    assert not renamings(conditions(*given))
+
+
+def test_none_is_replaced_by_one_that_is_replaced() -> None:
+    found = renamings(conditions(zero(M - G), zero(G - H), zero(H - K)))
+    names = set(found)
+    assert names
+    assert not any(names & {a for m in value.terms for a in m} for value in found.values() if isinstance(value, Poly))
