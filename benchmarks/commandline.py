@@ -47,10 +47,10 @@ def run(command: Sequence[str | Path], timeout: float, log: Path | None = None) 
         try:
             _, said = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            _end(process)
+            end(process)
             return Done(TIMED_OUT, f"stopped after {timeout:.0f} s")
         except BaseException:
-            _end(process)
+            end(process)
             raise
     return Done(process.returncode, said)
 
@@ -60,15 +60,15 @@ def _logged(words: Sequence[str], timeout: float, file: TextIO, log: Path) -> Do
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired:
-            _end(process)
+            end(process)
             return Done(TIMED_OUT, f"stopped after {timeout:.0f} s")
         except BaseException:
-            _end(process)
+            end(process)
             raise
     return Done(process.returncode, log.read_text(errors="replace"))
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def end(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 

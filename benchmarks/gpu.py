@@ -200,7 +200,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{len(todo)} jobs of {len(planned)} to do", file=sys.stderr, flush=True)
     if place.beside == 1:
         prepare(place, pace.affordable(todo, place.left()), given.workers)
-    measure(place, ledger, todo, pace)
+    try:
+        measure(place, ledger, todo, pace)
+    finally:
+        place.dismiss()
     ledger.save()
     print("times over superopt's: above 1 superopt is faster, ! slower beyond noise")
     print(gpu_table.table(ledger.cells))

@@ -23,6 +23,7 @@ from benchmarks.gpu_ratios import composed
 from benchmarks.peers import PEERS as WORKERS
 from benchmarks.peers import WORKER as PEER_WORKER
 from benchmarks.records import Ratio
+from benchmarks.waiting import Waiting
 from superopt.cost.result import Comparison, PairTiming
 from superopt.report import Interval, Report
 from superopt.search.optimize import DEPLOY
@@ -33,12 +34,16 @@ WORKER = Path(__file__).with_name("gpu_worker.py")
 TOLERANCES = {"fp32": 1e-2, "fp16": 5e-2, "bf16": 5e-2}
 MAKING, PATIENCE, COMPILING, TUNING = 200.0, 120.0, 240.0, 420.0
 """Seconds after which a step is given up."""
-BEHIND_OPTIMIZE = 180.0
+BEHIND_OPTIMIZE = 420.0  # of which sessions of convolutional networks take most, to open
+MOST_WAITING = 12
+"""Processes that hold a compiled network until it is timed."""
 
 Entrant: TypeAlias = "tuple[str, str, Mapping[str, str]]"
 """Name, model, session options."""
 
 
+Ahead: TypeAlias = "Field | Waiting | float"
+"""A field; a process with what torch compiled; or that it is in torch's cache, by the seconds until a first answer."""
 Optimized: TypeAlias = "tuple[Path, Made | None, Mapping[str, str], Mapping[str, str] | None, str]"
 """superopt's model, what it did, the options it found for it and for the original; or why there is nothing."""
 
@@ -125,9 +130,9 @@ class Workplace:
     reserved: float = 0.0
     """Seconds at the end that are kept for what must be timed alone."""
     _making: dict[Place, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
-    _ahead: dict[Job, tuple[Field | float, float]] = field(default_factory=dict[Job, "tuple[Field | float, float]"])
-    """What was done ahead of a race, and how long that took: a field, or what torch compiled into its cache, by the
-    seconds until its first answer."""
+    _ahead: dict[Job, tuple[Ahead, float]] = field(default_factory=dict[Job, "tuple[Ahead, float]"])
+    """What was done ahead of a race, and how long that took."""
+    _waiting: list[Waiting] = field(default_factory=list[Waiting])
 
     @property
     def turn(self) -> str:
@@ -162,7 +167,7 @@ class Workplace:
         seconds = (time.monotonic() - started) / len(found)
         return [cell.model_copy(update={"seconds": round(seconds, 1)}) for cell in found]
 
-    def _found(self, job: Job, ahead: Field | float | None) -> list[Cell]:
+    def _found(self, job: Job, ahead: Ahead | None) -> list[Cell]:
         if job.methods == CORE:
             return self._core(job, ahead if isinstance(ahead, Field) else self._field(job))
         (method,) = job.methods
@@ -170,7 +175,7 @@ class Workplace:
             return [self._hand(job)]
         if method in PEERS:
             return [self._peer(job, method)]
-        return [self._torch(job, method, ahead if isinstance(ahead, float) else None)]
+        return [self._torch(job, method, None if isinstance(ahead, Field) else ahead)]
 
     def cell(self, job: Job, method: str, **fields: Any) -> Cell:
         code = self.code if method in CORE else ""
@@ -333,22 +338,58 @@ class Workplace:
         path = os.pathsep.join(filter(None, (str(self.peer_site), os.environ.get("PYTHONPATH", ""))))
         return ("env", f"PYTHONPATH={path}", sys.executable)
 
-    def _torch(self, job: Job, method: str, ready: float | None) -> Cell:
+    def _torch(self, job: Job, method: str, ahead: Waiting | float | None) -> Cell:
         if job.model not in NETWORKS:
             return self.cell(job, method, status="does not apply", detail="there is no torch form of this model")
         limit = (TUNING if method == TUNED else COMPILING) + 2 * self.timing
-        answer = self.step("torch", job.place, limit, seconds=self.timing, method=method, turn=self.turn)
+        if isinstance(ahead, Waiting):
+            answer = self._finished(ahead, limit)
+        else:
+            answer = self.step("torch", job.place, limit, seconds=self.timing, method=method, turn=self.turn)
         fields = Race.of(answer).fields(method, job.dtype)
-        ready = answer["ready"] if ready is None else ready
+        ready = ahead if isinstance(ahead, float) else answer["ready"]
         return self.cell(
             job, method, **{**fields, "detail": fields["detail"] or f"{ready:.0f} s until its first answer"}
         )
 
-    def _compiled(self, job: Job) -> float:
-        """Seconds until its first answer; what torch compiled for it stays in its cache."""
+    def _compiled(self, job: Job) -> Waiting | float:
+        """A process that waits to be timed, or where there are enough, the seconds until its first answer: what torch
+        compiled for it stays in its cache."""
         if job.model not in NETWORKS:
             return 0.0
-        return float(self.step("compile", job.place, COMPILING, method=COMPILED)["ready"])
+        if len(self._waiting) >= MOST_WAITING:
+            return float(self.step("compile", job.place, COMPILING, method=COMPILED)["ready"])
+        allowed = min(COMPILING * self.beside, self.left())
+        waiting = self.begin(job)
+        self._waiting.append(waiting)
+        done = waiting.until_ready(allowed)
+        if done is None:
+            return waiting
+        self._waiting.remove(waiting)
+        if done.returncode == TIMED_OUT and allowed < COMPILING * self.beside:
+            raise OutOfTime
+        raise StepFailed(done)
+
+    def begin(self, job: Job) -> Waiting:
+        task = {"work": str(self.work), "place": job.place, "target": self.target, "seconds": self.timing}
+        command = (*slots.pinned(), sys.executable, WORKER, "torch")
+        folder = files_of(self.work, job.place).folder / "waiting"
+        return Waiting(command, {**task, "method": COMPILED, "turn": self.turn}, folder)
+
+    def _finished(self, waiting: Waiting, limit: float) -> dict[str, Any]:
+        if self.left() <= 0:
+            raise OutOfTime
+        done, answer = waiting.finish(min(limit, self.left()))
+        self._waiting.remove(waiting)
+        if answer is None:
+            raise StepFailed(done)
+        return answer
+
+    def dismiss(self) -> None:
+        """Whoever still waits."""
+        for waiting in self._waiting:
+            waiting.dismiss()
+        self._waiting.clear()
 
 
 def _made(report: Report) -> Made:

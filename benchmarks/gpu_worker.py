@@ -9,6 +9,7 @@ TASK is what the step's function is given, ANSWER what it returns.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gpu_cells import COMPILED, EAGER, TUNED
 from benchmarks.gpu_models import BUILT, Files, files_of, make, read_arrays
+from benchmarks.waiting import Gate
 from superopt.cost.contest import Contest, Method
 from superopt.cost.measure import Subject, compare, untimed
 from superopt.cost.result import Comparison
@@ -116,9 +118,11 @@ def answers(subject: Subject, feeds: Mapping[str, Any]) -> list[Any]:
         return list(session.run(feeds).values())
 
 
-def run_torch(work: str, place: list[Any], target: str, seconds: float, method: str, turn: str = "") -> dict[str, Any]:
+def run_torch(
+    work: str, place: list[Any], target: str, seconds: float, method: str, turn: str = "", gate: str = ""
+) -> dict[str, Any]:
     """The network in torch, its tensors on the device, each run waited for: as onnxruntime is timed with bound
-    inputs and outputs."""
+    inputs and outputs. With a `gate` it is timed when that is opened, on all cores."""
     import torch  # pyright: ignore[reportMissingImports]
 
     files = _files(work, place)
@@ -126,6 +130,9 @@ def run_torch(work: str, place: list[Any], target: str, seconds: float, method: 
     ours = turn_of(turn)
     with torch.no_grad():
         compiled, found, ready = _first_answer(files, place, target, method, ours)
+        if gate:
+            Gate(Path(gate)).wait()
+            os.sched_setaffinity(0, range(os.cpu_count() or 1))
 
         def run() -> None:
             compiled()
