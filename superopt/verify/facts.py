@@ -101,7 +101,9 @@ class Facts:
         """Whether equations among the facts, put in, leave nothing to be asked."""
         if self._renamings is None:
             self._renamings = renamings(self.conditions)
-        return bool(self._renamings) and substitute_condition(condition, self._renamings) is True
+        if not self._renamings or substitute_condition(condition, self._renamings) is not True:
+            return False
+        return all(self.entails(quotient.divisor >= 1) for quotient in quotients_in((condition,)))
 
     def equal(self, a: Index, b: Index) -> bool:
         return same(a, b) or self.entails(a == b)

@@ -31,7 +31,7 @@ def added_up(term: Term, facts: Facts) -> Term:
 
 def _without(term: Term, variable: Symbol, denominator: Factor, whole: Term) -> Term | None:
     """The term without what it sums over the variable, if that is the whole in the denominator."""
-    if variable in symbols_of_factor(denominator):
+    if variable in symbols_of_factor(denominator) or variable in {atom for atom, _ in term.scale}:
         return None
     summed = tuple(f for f in term.factors if variable in symbols_of_factor(f))
     domain = tuple(c for c in term.domain if variable in symbols_of_condition(c))

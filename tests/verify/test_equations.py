@@ -28,6 +28,11 @@ def test_a_common_factor_that_is_positive_goes() -> None:
     assert Facts(conditions(G >= 1, *given)).entails(zero(H * M - G * ((H * M) // G)))
 
 
+def test_nothing_is_said_of_what_is_divided_by_nothing() -> None:
+    given = conditions(K >= 1, G >= 0, zero(K * M - K * G))
+    assert not Facts(given).entails(zero(H * M - G * ((H * M) // G)))
+
+
 @pytest.mark.parametrize(
     "given",
     [
