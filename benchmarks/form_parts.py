@@ -148,7 +148,9 @@ def _of_windows(rng, given: dict[str, np.ndarray], heads: int) -> Iterator[Form]
         "first": np.array([length, batch, heads, head]),
         "back": np.array([length, batch, width]), "padded": np.array([*range(length), *[0] * (wide - length)]),
         "wider": np.pad(scores, ((0, 0), (0, 0), (0, wide - length), (0, wide - length)), constant_values=-6e4),
-        "cut": np.arange(length), "packed": np.array([batch, length, heads, 3, head]),
+        "masked": np.pad(scores, ((0, 0), (0, 0), (0, 0), (0, wide - length)), constant_values=-6e4),
+        "longer": np.array([wide, batch, heads, head]), "cut": np.arange(length),
+        "packed": np.array([batch, length, heads, 3, head]),
     }  # fmt: skip
     constants["wide"] = np.array([batch, wide, 3 * width])
     products = [
@@ -168,6 +170,16 @@ def _of_windows(rng, given: dict[str, np.ndarray], heads: int) -> Iterator[Form]
         node("FusedMatMul", "p v", "pv", MICROSOFT, transBatchB=1), node("Transpose", "pv", "at", perm=[2, 0, 1, 3]),
         node("Reshape", "at back", "a"),
     ]  # fmt: skip
+    in_eights = [
+        node("Reshape", "x back", "xf"), node("Gather", "xf padded", "xw", axis=0),
+        node("MatMul", "xf wq", "q0"), node("Sum", "q0 bq", "q1"), node("Reshape", "q1 first", "q"),
+        *(node("MatMul", f"xw w{n}", f"{n}0") for n in "kv"), node("Sum", "v0 bv", "v1"),
+        node("Reshape", "k0 longer", "k"), node("Reshape", "v1 longer", "v"),
+        node("FusedMatMul", "q k", "s", MICROSOFT, transBatchA=1, transBatchB=1, transB=1),
+        node("Add", "s masked", "s1"), node("Softmax", "s1", "p", axis=-1),
+        node("FusedMatMul", "p v", "pv", MICROSOFT, transBatchB=1), node("Transpose", "pv", "at", perm=[2, 0, 1, 3]),
+        node("Reshape", "at back", "a"),
+    ]  # fmt: skip
     fused = [node("MultiHeadAttention", "q1 k1 v1 _ _ scores", "a", MICROSOFT, num_heads=heads, scale=1.0)]
     widened = [
         node("Gather", "x padded", "x5", axis=1), node("Reshape", "x5 rows", "x6"), node("MatMul", "x6 w", "g0"),
@@ -183,6 +195,7 @@ def _of_windows(rng, given: dict[str, np.ndarray], heads: int) -> Iterator[Form]
     yield Form("three products, biases by Sum, Transposes", [*products, *turned, *end], constants)
     yield Form("three products, biases by Sum, MultiHeadAttention", [*products, *fused, *end], constants)
     yield Form("positions first, FusedMatMul (of other rows)", [*products, *stepped, *end], constants)
+    yield Form("positions first, keys and values in eights (of other rows)", [*in_eights, *end], constants)
     yield Form("packed, biases in MultiHeadAttention", packed, {**constants, "w": by_head})
     for kernel in ("0", "2", "8"):
         named = {} if kernel == "0" else {"sdpa_kernel": kernel}
