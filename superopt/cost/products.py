@@ -92,9 +92,9 @@ def _matrices(node: Node, measures: Measures) -> float:
 
 def ragged(node: Node, operations: float, measures: Measures) -> Amounts:
     """What it takes besides where rows of the result do not begin at places that kernels like."""
-    columns, ragged = measures.shape(node.outputs[0])[-1:], typed(node, "ragged")
-    is_ragged = bool(columns) and columns[0] % ALIGNED != 0 and ragged in _RAGGED
-    return ((Column("product", "operation", ragged), operations),) if is_ragged else ()
+    columns, name = measures.shape(node.outputs[0])[-1:], typed(node, "ragged")
+    is_ragged = bool(columns) and columns[0] % ALIGNED != 0 and name in _RAGGED
+    return ((Column("product", "operation", name), operations),) if is_ragged else ()
 
 
 def bias(node: Node, measures: Measures, kind: Literal["product", "convolution"] = "product") -> Amounts:
