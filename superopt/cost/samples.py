@@ -158,6 +158,12 @@ def _of_windows(dtype: DType) -> Iterator[Graph]:
         rest = tuple(3 if k == axis else size for k, size in enumerate(pixels))
         yield _one("Slice", (x, whole(3), whole(pixels[axis]), whole(axis)), part)
         yield _one("Concat", (data(0, part, dtype), data(1, rest, dtype)), pixels, attributes={"axis": axis})
+    row, longer = weights(width, dtype=dtype), 4 * width
+    yield _one("MatMul", (data(0, flat, dtype), weights(width, width, dtype=dtype)), flat)
+    yield _one("MatMul", (data(0, flat, dtype), weights(width, longer, dtype=dtype)), (*flat[:2], longer))
+    yield _one("LayerNormalization", (data(0, flat, dtype), row, row), flat, attributes={"axis": -1})
+    skip = data(0, flat, dtype), data(1, flat, dtype), row, row
+    yield _one("SkipLayerNormalization", skip, flat, domain=_RUNTIME)
     windows, length = n * side * side, across * across
     apart, turned = (windows, length, heads, width // heads), (windows, heads, length, width // heads)
     yield _one("Transpose", (data(0, apart, dtype),), turned, attributes={"perm": (0, 2, 1, 3)})

@@ -9,6 +9,11 @@ from superopt.cost.measures import Measures, moved, operand, typed
 from superopt.cost.turning import order_of, turning
 from superopt.ir.graph import Node
 
+_BY_ROW = frozenset(
+    f"{skip}{simplified}LayerNormalization" for skip in ("", "Skip") for simplified in ("", "Simplified")
+)
+"""What has a GPU begin a block of threads for each row, however short."""
+
 
 def elementwise(node: Node, op: str, measures: Measures) -> Amounts:
     touched = (Column("element-wise", "byte", typed(node, op)), moved(node, measures))
@@ -95,7 +100,10 @@ def reduction(node: Node, op: str, measures: Measures) -> Amounts:
     axes = _axes(node, op)
     along = not shape or axes is None or len(shape) - 1 in {axis % len(shape) for axis in axes}
     read = max(math.prod(shape), measures.elements(node.outputs[0]))
-    return ((Column("reduction", "element", typed(node, op if along else f"{op} across")), float(read)),)
+    worked = Column("reduction", "element", typed(node, op if along else f"{op} across")), float(read)
+    if op not in _BY_ROW:
+        return (worked,)
+    return (worked, (Column("reduction", "run", "row"), float(math.prod(shape[:-1]))))
 
 
 def _axes(node: Node, op: str) -> tuple[int, ...] | None:

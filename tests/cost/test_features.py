@@ -152,6 +152,14 @@ def test_reductions_across_rows_are_told_from_those_along_them():
     assert counted(across)["reduction element ReduceSum across"] == 48
 
 
+def test_rows_of_a_normalization_are_counted():
+    row = weights(8)
+    normalized = counted(node("LayerNormalization", [data(0, (2, 3, 8)), row, row], (2, 3, 8)))
+    assert normalized["reduction run row"] == 6
+    softmax = node("Softmax", [data(0, (6, 8))], (6, 8), attributes={"axis": -1})
+    assert "reduction run row" not in counted(softmax)
+
+
 def test_views_cost_a_launch_of_their_own_kind_and_absorbed_nodes_none():
     assert counted(node("Reshape", [data(0, (6, 8)), whole(48)], (48,))) == {"launch run view": 1.0}
     assert counted(node("Relu", [data(0, (6, 8))], (6, 8)), ABSORBED) == {"absorbed byte Relu": 192}
