@@ -167,11 +167,11 @@ def _of_windows(dtype: DType) -> Iterator[Graph]:
     windows, length = n * side * side, across * across
     apart, turned = (windows, length, heads, width // heads), (windows, heads, length, width // heads)
     yield _one("Transpose", (data(0, apart, dtype),), turned, attributes={"perm": (0, 2, 1, 3)})
-    three = (windows, length, 3 * width)
     third = (windows, length, width)
-    yield _one(
-        "Split", (data(0, three, dtype), whole(width, width, width)), third, third, third, attributes={"axis": 2}
-    )
+    for rows, part in ((windows, width), (windows // 16, 4 * width)):
+        parts = (rows, length, part)
+        three = data(0, (rows, length, 3 * part), dtype)
+        yield _one("Split", (three, whole(part, part, part)), parts, parts, parts, attributes={"axis": 2})
     scores = (windows, heads, length, length)
     yield _one("Softmax", (data(0, scores, dtype),), scores, attributes={"axis": -1})
     yield _one("Add", (data(0, scores, dtype), weights(1, *scores[1:], dtype=dtype)), scores)
