@@ -99,11 +99,16 @@ class Facts:
 
     def _is_plain(self, condition: Condition) -> bool:
         """Whether equations among the facts, put in, leave nothing to be asked."""
-        if self._renamings is None:
-            self._renamings = renamings(self.conditions)
-        if not self._renamings or substitute_condition(condition, self._renamings) is not True:
+        if not self.renamings or substitute_condition(condition, self.renamings) is not True:
             return False
         return all(self.entails(quotient.divisor >= 1) for quotient in quotients_in((condition,)))
+
+    @property
+    def renamings(self) -> Values:
+        """Symbols that equations among the facts say are the same."""
+        if self._renamings is None:
+            self._renamings = renamings(self.conditions)
+        return self._renamings
 
     def equal(self, a: Index, b: Index) -> bool:
         return same(a, b) or self.entails(a == b)

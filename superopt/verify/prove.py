@@ -23,6 +23,7 @@ from superopt.verify.expand import Inexpressible, expand
 from superopt.verify.facts import Facts, OutOfTime
 from superopt.verify.paths import Path, TooManyPaths, explore
 from superopt.verify.simplify import collect
+from superopt.verify.terms import Sum, replace_sum
 from superopt.verify.unroll import places, term_count, unrolled
 from superopt.verify.witness import output_index
 
@@ -194,7 +195,15 @@ def _equal_as_written(left: Tensor, right: Tensor, path: Path, known: Facts) -> 
     sides = left[place], right[place]
     if max(map(term_count, sides)) > MOST_TERMS:
         return False
-    return equal_in_cases(expand(sides[0], facts), expand(sides[1], facts), facts)
+    found = expand(sides[0], facts), expand(sides[1], facts)
+    return equal_in_cases(*found, facts) or _equal_renamed(*found, facts)
+
+
+def _equal_renamed(left: Sum, right: Sum, facts: Facts) -> bool:
+    """With one symbol for those that equations say are the same, as a group and what divides channels by it; none of
+    them is 0."""
+    names = {symbol: one for symbol, one in facts.renamings.items() if facts.entails(one >= 1)}
+    return bool(names) and equal_in_cases(replace_sum(left, names), replace_sum(right, names), facts)
 
 
 def _equal_unrolled(left: Tensor, right: Tensor, path: Path, known: Facts) -> bool:

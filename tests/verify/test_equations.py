@@ -8,6 +8,7 @@ from superopt.ops.condition import Condition
 from superopt.ops.index import Index, Poly, Symbol
 from superopt.verify.equations import renamings
 from superopt.verify.facts import Facts
+from tests.verify.sides import verdict
 
 pytestmark = pytest.mark.smt
 
@@ -53,3 +54,16 @@ def test_none_is_replaced_by_one_that_is_replaced() -> None:
     names = set(found)
     assert names
     assert not any(names & {a for m in value.terms for a in m} for value in found.values() if isinstance(value, Poly))
+
+
+GROUPS = """
+    given x: [n, m*k, p, q]  y: [m*h, k, s, t]  i: int
+    where i >= 1
+    out = Relu(Conv(x, y, group=i))
+    =>
+    out = Relu(Conv(x, y, group={}))"""
+
+
+@pytest.mark.parametrize(("groups", "status"), [("m", "proved"), ("1", "refuted")])
+def test_a_group_is_what_divides_the_channels_by_it(groups: str, status: str) -> None:
+    assert verdict(GROUPS.format(groups)).status == status
