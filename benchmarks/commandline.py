@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from benchmarks.texts import without_folders
 
@@ -38,39 +39,24 @@ def run(command: Sequence[str | Path], timeout: float, log: Path | None = None) 
     """Whatever it does, it is over when this returns, and so is everything it started. `log`: where what it says goes
     while it says it, so that of one that is stopped it is known how far it came."""
     words = [str(word) for word in command]
-    if log is not None:
-        with log.open("w") as file:
-            return _logged(words, timeout, file, log)
-    with subprocess.Popen(
-        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True
-    ) as process:
-        try:
-            _, said = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            end(process)
-            return Done(TIMED_OUT, f"stopped after {timeout:.0f} s")
-        except BaseException:
-            end(process)
-            raise
-    return Done(process.returncode, said)
+    with tempfile.TemporaryDirectory() as folder:
+        told = log or Path(folder) / "log"
+        with told.open("w") as file:
+            process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=file, start_new_session=True)
+            try:
+                process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                return Done(TIMED_OUT, f"stopped after {timeout:.0f} s")
+            finally:
+                end(process)
+        return Done(process.returncode, told.read_text(errors="replace"))
 
 
-def _logged(words: Sequence[str], timeout: float, file: TextIO, log: Path) -> Done:
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=file, text=True, start_new_session=True) as process:
-        try:
-            process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            end(process)
-            return Done(TIMED_OUT, f"stopped after {timeout:.0f} s")
-        except BaseException:
-            end(process)
-            raise
-    return Done(process.returncode, log.read_text(errors="replace"))
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+def end(process: subprocess.Popen[bytes]) -> None:
+    """With all that it started and that is still there."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def has_command(name: str) -> bool:

@@ -10,7 +10,7 @@ by hand and the other optimizers, under the default or those best options, which
 torch.compile in its modes reduce-overhead and max-autotune. Most valuable first (gpu_plan.py), until the time is over.
 
 Every step is a process of its own with a limit. A step that fails is written down with its reason and not tried again.
-Answers are compared with the original's on onnxruntime's CPU provider (tolerances in gpu_jobs.py); TF32 is on for
+Answers are compared with the original's on onnxruntime's CPU provider (tolerances in gpu_race.py); TF32 is on for
 everyone, as onnxruntime has it by default. With --side-by-side N so many models are optimized or compiled at once, each
 on cores of its own, and one at a time uses the device; what the table shows is timed when all are done, alone. Words
 after `--` go to `superopt optimize`.
@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shlex
 import sys
 import threading
@@ -35,9 +36,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import gpu_plan, gpu_table, peer_wheels
 from benchmarks.examination import code_digest, now
 from benchmarks.gpu_cells import BEST, COMPILED, CORE, METHODS, DType, Ledger, Run
-from benchmarks.gpu_jobs import TOLERANCES, OutOfTime, StepFailed, Workplace
+from benchmarks.gpu_jobs import OutOfTime, StepFailed, Workplace
 from benchmarks.gpu_models import real_models
 from benchmarks.gpu_plan import Job, Pace
+from benchmarks.gpu_race import TOLERANCES
 from benchmarks.slots import side_by_side
 from benchmarks.texts import without_folders
 from superopt.runtime.deployment import Target
@@ -58,7 +60,7 @@ def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
     parser.add_argument("--time-limit", type=float, default=float("inf"), metavar="SECONDS", help="stop before that")
     parser.add_argument("--resume", type=Path, action="append", default=[], metavar="FILE", help="cells known already")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "gpu.json", metavar="FILE")
-    parser.add_argument("--only", default="", metavar="REGEX", help="only networks whose name matches")
+    parser.add_argument("--only", type=regex, default="", metavar="REGEX", help="only networks whose name matches")
     parser.add_argument("--settings", type=settings, default=gpu_plan.SETTINGS, metavar="fp32-b1,…")
     parser.add_argument("--methods", type=methods, default=(), metavar="NAME,…", help=f"of {', '.join(METHODS)}")
     parser.add_argument("--budget", type=float, default=20.0, metavar="SECONDS", help="of superopt optimize")
@@ -66,6 +68,7 @@ def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
     parser.add_argument("--stale", action="store_true", help="keep superopt's cells of another state of its code")
     parser.add_argument(
         "--again",
+        type=regex,
         default="",
         metavar="REGEX",
         help="jobs as --list tells them, measured again though they are known; the old cells stay until then",
@@ -78,6 +81,14 @@ def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
     parser.add_argument("--peers", type=Path, metavar="DIR", help="wheels of the other optimizers (peer_wheels.py)")
     parser.add_argument("--list", action="store_true", help="say what would be done, and stop")
     return parser.parse_args(words[:cut]), tuple(words[cut + 1 :])
+
+
+def regex(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text}: no regular expression: {error}") from None
+    return text
 
 
 def settings(text: str) -> tuple[tuple[DType, int], ...]:

@@ -19,19 +19,16 @@ from benchmarks.commandline import SUPEROPT, TIMED_OUT, Done, run
 from benchmarks.gpu_cells import BEST, COMPILED, CORE, DEFAULT, HAND, OURS, PEERS, TUNED, Cell, Made, Place, Status
 from benchmarks.gpu_models import Files, files_of
 from benchmarks.gpu_plan import NETWORKS, Job
+from benchmarks.gpu_race import Race, beside_ours, interval_of
 from benchmarks.gpu_ratios import composed
 from benchmarks.peers import PEERS as WORKERS
 from benchmarks.peers import WORKER as PEER_WORKER
 from benchmarks.records import Ratio
 from benchmarks.waiting import Waiting
-from superopt.cost.result import Comparison, PairTiming
-from superopt.report import Interval, Report
+from superopt.report import Report
 from superopt.search.optimize import DEPLOY
 
 WORKER = Path(__file__).with_name("gpu_worker.py")
-# ‖answer − reference‖ / ‖reference‖ that passes. The reference is the original on the CPU; float32 is timed with TF32,
-# bfloat16 compared with the network in float32, since the CPU does not know it.
-TOLERANCES = {"fp32": 1e-2, "fp16": 5e-2, "bf16": 5e-2}
 MAKING, PATIENCE, COMPILING, TUNING = 200.0, 120.0, 240.0, 420.0
 """Seconds after which a step is given up."""
 BEHIND_OPTIMIZE = 420.0  # of which sessions of convolutional networks take most, to open
@@ -67,50 +64,6 @@ class StepFailed(Exception):
     def __init__(self, done: Done) -> None:
         super().__init__(done.problem)
         self.status: Status = "timed out" if done.returncode == TIMED_OUT else "failed"
-
-
-@dataclass(frozen=True)
-class Race:
-    """What the worker answered: times of those that ran, each against the first, and how far off all were."""
-
-    errors: Mapping[str, float | str]
-    first: str
-    comparison: Comparison | None
-
-    @classmethod
-    def of(cls, answer: Mapping[str, Any]) -> Race:
-        told = answer["comparison"]
-        return cls(answer["errors"], answer["first"], None if told is None else Comparison.model_validate(told))
-
-    def over_first(self, name: str) -> Ratio | None:
-        """Its time over the first's."""
-        if name == self.first:
-            return Ratio(value=1.0, low=1.0, high=1.0)
-        pair = self._pair(name)
-        if pair is None or pair.speedup is None:
-            return None
-        low, high = (pair.interval.low, pair.interval.high) if pair.interval else (None, None)
-        return Ratio(value=pair.speedup, low=low, high=high).inverse()
-
-    def _pair(self, name: str) -> PairTiming | None:
-        pairs = self.comparison.pairs if self.comparison else ()
-        return next((p for p in pairs if p.name == name), None)
-
-    def fields(self, name: str, dtype: str) -> dict[str, Any]:
-        """Of a cell: its state, time and error."""
-        error = self.errors.get(name, "was not run")
-        latency = self.comparison.latency(name) if self.comparison and not isinstance(error, str) else None
-        if isinstance(error, str) or latency is None:
-            return {"status": "failed", "detail": error if isinstance(error, str) else "could not be timed"}
-        finite = error != float("inf")
-        status: Status = "ok" if error <= TOLERANCES[dtype] else "wrong"
-        return {
-            "status": status,
-            "detail": "" if finite else "shapes or NaNs differ",
-            "median": latency.median,
-            "interval": latency.interval,
-            "error": error if finite else None,
-        }
 
 
 @dataclass
@@ -223,7 +176,7 @@ class Workplace:
         else:
             mine, yardstick = other.model_copy(update={"method": OURS}), DEFAULT if plain else BEST
         names = {DEFAULT: DEFAULT, BEST: DEFAULT if plain else BEST, OURS: yardstick}
-        cells = [_over_ours(c, found, names[c.method], yardstick) for c in (default, other, mine)]
+        cells = [beside_ours(c, found, names[c.method], yardstick) for c in (default, other, mine)]
         return [*cells[:2], cells[2].model_copy(update={"made": made})]
 
     def _field(self, job: Job) -> Field:
@@ -271,7 +224,7 @@ class Workplace:
         ratio = composed(own, default.inverse()) if own and default else None
         if method == DEFAULT:
             ratio = Ratio(value=1.0, low=1.0, high=1.0)
-        named = {"over_default": ratio.value, "over_default_interval": _interval(ratio)} if ratio else {}
+        named = {"over_default": ratio.value, "over_default_interval": interval_of(ratio)} if ratio else {}
         return self.cell(job, method, options=beyond(options), **fields, **(named if fields.get("median") else {}))
 
     def _optimized(self, job: Job, files: Files) -> Optimized:
@@ -401,18 +354,6 @@ def _made(report: Report) -> Made:
         nodes_before=report.before.nodes,
         nodes_after=report.after.nodes,
     )
-
-
-def _over_ours(cell: Cell, found: Race, name: str, yardstick: str) -> Cell:
-    """With its time over superopt's, if that is what the others were raced against; `name` is its own in the race."""
-    ratio = found.over_first(name)
-    if ratio is None or cell.median is None or found.first != yardstick:
-        return cell
-    return cell.model_copy(update={"over_ours": ratio.value, "over_ours_interval": _interval(ratio)})
-
-
-def _interval(ratio: Ratio) -> Interval | None:
-    return None if ratio.low is None or ratio.high is None else Interval(low=ratio.low, high=ratio.high)
 
 
 USUAL = {

@@ -44,9 +44,7 @@ class Waiting:
         asked.write_text(json.dumps({**task, "gate": str(folder)}))
         words = [str(word) for word in (*command, asked, self._answer)]
         with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                words, stdout=subprocess.DEVNULL, stderr=log, text=True, start_new_session=True
-            )
+            self._process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
 
     def until_ready(self, seconds: float) -> Done | None:
         """How it ended before it was ready, if it did; one that takes longer is stopped."""
@@ -76,5 +74,4 @@ class Waiting:
         return Done(self._process.returncode, self._log.read_text(errors="replace"))
 
     def dismiss(self) -> None:
-        if self._process.poll() is None:
-            end(self._process)
+        end(self._process)
