@@ -132,8 +132,13 @@ def test_an_einsum_counts_its_matrices_and_how_its_operands_are_laid_out():
     plain = einsum("ik,kj->ij", (5, 4), (4, 6), (5, 6))
     assert plain["product run matrix"] == 1
     assert "piece run blocks turned" not in plain
-    assert "piece run blocks turned" not in einsum("...k,kj->...j", (2, 5, 4), (4, 6), (2, 5, 6))
+    dots = einsum("...k,kj->...j", (2, 5, 4), (4, 6), (2, 5, 6))
+    assert dots["product operation data"] == 2 * 2 * 5 * 4 * 6
+    assert "piece run blocks turned" not in dots
     assert einsum("ij", (3, 4), (3, 4))["product run matrix"] == 1
+    assert einsum(" ii , ij -> j i", (4, 4), (4, 5), (5, 4))["product run matrix"] == 4
+    for wrong in ("ij,jk,kl->il", "i,jk->ik", "i?,jk->ik", ""):
+        assert einsum(wrong, (3, 4), (4, 5), (3, 5))["launch run Einsum"] == 1, "priced, and the runtime's to refuse"
 
 
 def test_a_last_axis_of_one_makes_every_element_a_stretch():
