@@ -180,7 +180,8 @@ def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace) -> None:
             return
         with writing:
             pace.took(job, time.monotonic() - started)
-            print(f"{place.left():5.0f} s left  {job.text}: ready to be timed", file=sys.stderr, flush=True)
+            did = place.steps_of(job.place)
+            print(f"{place.left():5.0f} s left  {job.text}: ready to be timed ({did})", file=sys.stderr, flush=True)
 
     side_by_side(planned, place.beside, do)
     place.reserved = 0.0

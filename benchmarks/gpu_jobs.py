@@ -86,6 +86,7 @@ class Workplace:
     _ahead: dict[Job, tuple[Ahead, float]] = field(default_factory=dict[Job, "tuple[Ahead, float]"])
     """What was done ahead of a race, and how long that took."""
     _waiting: list[Waiting] = field(default_factory=list[Waiting])
+    _steps: dict[Place, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def turn(self) -> str:
@@ -104,6 +105,10 @@ class Workplace:
         except StepFailed:
             return  # the job itself will say so
         self._ahead[job] = found, time.monotonic() - started
+
+    def steps_of(self, place: Place) -> str:
+        """What was done for a place since this was asked last, with the seconds it took."""
+        return ", ".join(self._steps.pop(place, ()))
 
     def is_ahead(self, job: Job) -> bool:
         return job in self._ahead
@@ -146,17 +151,21 @@ class Workplace:
         with tempfile.TemporaryDirectory() as folder:
             asked, answer = Path(folder) / "task.json", Path(folder) / "answer.json"
             asked.write_text(json.dumps({"work": str(self.work), "place": place, "target": self.target, **task}))
-            done = self._run((sys.executable, WORKER, name, asked, answer), limit)
+            done = self._run((sys.executable, WORKER, name, asked, answer), limit, place, name)
             if done.returncode or not answer.exists():
                 raise StepFailed(done)
             return json.loads(answer.read_text())
 
-    def _run(self, command: Sequence[str | Path], limit: float, log: Path | None = None) -> Done:
+    def _run(
+        self, command: Sequence[str | Path], limit: float, place: Place, name: str, log: Path | None = None
+    ) -> Done:
         limit *= self.beside
         allowed = min(limit, self.left())
         if allowed <= 0:
             raise OutOfTime
+        started = time.monotonic()
         done = run((*slots.pinned(), *command), allowed, log)
+        self._steps[place].append(f"{name} {time.monotonic() - started:.0f} s")
         if done.returncode == TIMED_OUT and allowed < limit:
             raise OutOfTime
         return done
@@ -237,10 +246,11 @@ class Workplace:
             "--budget", str(self.budget), *subjects.arguments(files.subject(job.model), files.folder), *self.extra,
             *(("--turn", self.turn) if self.turn else ()),
         )  # fmt: skip
-        done = self._run(command, limit, files.folder / "superopt.log")
+        done = self._run(command, limit, job.place, "optimize", files.folder / "superopt.log")
         if not report.exists():
             return ours, None, {}, None, done.problem
         found = Report.model_validate_json(report.read_text())
+        self._steps[job.place] += [f"  {stage} {seconds:.0f} s" for stage, seconds in found.stages.items() if seconds > 1]
         if found.returned == "optimized" and not ours.exists():
             return ours, None, {}, None, "the report says optimized, and there is no model"
         deployment = found.deployment
@@ -258,7 +268,7 @@ class Workplace:
         made = files.folder / f"{method}.onnx"
         told = [json.dumps(subject.transformer)] if worker == "transformers" else []
         command = (*self._peer_python(), PEER_WORKER, worker, files.model, made, *told)
-        done = self._run(command, PATIENCE)
+        done = self._run(command, PATIENCE, job.place, method)
         if done.returncode or not made.exists():
             raise StepFailed(done)
         if graphs.facts(made).graph == graphs.facts(files.model).graph:
