@@ -250,7 +250,9 @@ class Workplace:
         if not report.exists():
             return ours, None, {}, None, done.problem
         found = Report.model_validate_json(report.read_text())
-        self._steps[job.place] += [f"  {stage} {seconds:.0f} s" for stage, seconds in found.stages.items() if seconds > 1]
+        self._steps[job.place] += [
+            f"  {stage} {seconds:.0f} s" for stage, seconds in found.stages.items() if seconds > 1
+        ]
         if found.returned == "optimized" and not ours.exists():
             return ours, None, {}, None, "the report says optimized, and there is no model"
         deployment = found.deployment

@@ -10,8 +10,9 @@ Sittings come in twos that open the models in opposite order.
               it allows; they are if a 99 % interval from these sittings alone excludes 1
 
 Models that take seconds to open may use that further time to be explored, up to the fewest sittings that tell anything,
-and to be confirmed. Where one was far faster whenever it was looked at, its sittings to confirm are held even if they
-take longer: they are four, and nobody wants to lose what is twice as fast because it opens slowly.
+and to be confirmed. Where one was far faster whenever it was looked at, two sittings to confirm it are held even if
+they take longer: nobody wants to lose what is twice as fast because it opens slowly. A `patient` contest holds the
+fewest sittings that tell anything however long they take: it decides over all that was done before it.
 
 Whoever looks again and again until something differs finds differences that are not there. They do not survive
 a second, independent look. Exploring may look as often as it likes: it accepts nothing. What accepts are looks at fresh
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Literal, TypeAlias
@@ -62,6 +63,7 @@ class Method:
     seconds: float = 20.0  # for the whole comparison; a sitting that has begun is finished
     further: float = 0.0  # seconds on top, for a challenger that may still be faster by a little or was just told apart
     saving: float = 0.0  # seconds of a run that challengers are expected to save, as far as their parts tell
+    patient: bool = False  # whether too little time is no reason to end before anything can be told
     sample_seconds: float = 0.004  # shorter runs are repeated until a sample lasts as long
     negligible: float = 0.005  # differences inside this are not looked for any longer
     seed: int = 0
@@ -141,7 +143,13 @@ class Contest:
     def _has_time(self, began: float, least: int) -> bool:
         """Slow models may explore past their share, up to the fewest sittings that tell anything."""
         until = began + _EXPLORE_SHARE * (self._deadline - began)
-        return self._bench.clock() < (self._last if least < _LEAST_TO_TELL else until)
+        if least < _LEAST_TO_TELL:
+            return self._is_patient or self._bench.clock() < self._last
+        return self._bench.clock() < until
+
+    @property
+    def _is_patient(self) -> bool:
+        return self._method.patient and not self._hurried()
 
     def _is_explored(self, c: Challenger) -> bool:
         if c.verdict is not None:
@@ -158,7 +166,7 @@ class Contest:
         fresh = {c.subject: Evidence() for c in challengers}
         wanted = {c.subject: max(_LEAST_TO_TELL, math.ceil(_CONFIRM_GROWTH * len(c.explored))) for c in challengers}
         playing = list(challengers)
-        while playing := self._still_confirmed(playing):
+        while playing := self._still_confirmed(playing, fresh):
             for sitting in self._sit_twice("confirm", playing):
                 for c in playing:
                     if c.verdict is None:
@@ -168,19 +176,21 @@ class Contest:
             if c.verdict is None:
                 self._judge(c, fresh[c.subject])
 
-    def _still_confirmed(self, playing: Sequence[Challenger]) -> list[Challenger]:
-        """All while there is time; then those that are far faster, for the few sittings that they have been given."""
-        if self._bench.clock() < self._last:
+    def _still_confirmed(self, playing: Sequence[Challenger], fresh: Mapping[int, Evidence]) -> list[Challenger]:
+        """All while there is time; then those that are far faster, for the two sittings that tell it."""
+        if self._bench.clock() < self._last or self._is_patient:
             return list(playing)
         if not self._method.further or self._hurried():
             return []
-        return [c for c in playing if _is_obvious(c.explored) and c.explored.speedup(_SURE).value > 1.0]
+        few = [c for c in playing if len(fresh[c.subject]) < _LEAST_OBVIOUS]
+        return [c for c in few if _is_obvious(c.explored) and c.explored.speedup(_SURE).value > 1.0]
 
     def _judge(self, c: Challenger, fresh: Evidence) -> None:
         was_faster = c.explored.speedup(_SURE).value > 1.0
+        least = _LEAST_OBVIOUS if _is_obvious(c.explored) else _LEAST_TO_TELL
         c.told_apart = False
         c.explored.extend(fresh)
-        if len(fresh) < _LEAST_TO_TELL:
+        if len(fresh) < least:
             return
         found = fresh.speedup(1.0 - (1.0 - REPORTED) * 0.5**c.confirmations)
         c.confirmations += 1

@@ -325,7 +325,7 @@ class _Run:
         if ours is None:
             return None
         share = DEPLOY[self.trial.deployment.target] * self.options.budget
-        return rivals(self.trial, ours, written, self.model.path, share, lambda: self._deploy(self.model.path))
+        return rivals(self.trial, ours, written, self.model.path, share, lambda: self._deploy(self.model.path), known)
 
     def _deploy(self, path: Path | None, known: Deployment | None = None) -> Deployed | None:
         assert path is not None

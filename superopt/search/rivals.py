@@ -58,15 +58,24 @@ def refusal(found: Rivals | None, own: Deployment | None) -> str:
 
 
 def rivals(
-    trial: Trial, ours: Deployed, written: Path, original: Path, seconds: float, deploy: Callable[[], Deployed | None]
+    trial: Trial,
+    ours: Deployed,
+    written: Path,
+    original: Path,
+    seconds: float,
+    deploy: Callable[[], Deployed | None],
+    known: Deployment | None = None,
 ) -> Rivals:
     """`ours` is what the written model runs best with; `deploy` finds that out about the original. On a CPU, where
-    options matter less, the original gets those of the written model."""
+    options matter less, the original gets those of the written model. Where both run best as they were timed before,
+    the written model with options of its own if they are `known`, nothing is timed again."""
     theirs: Deployed | None = Deployed(ours.base, ours.base, searched=False)
     if ours.searched:
         theirs = deploy() if ours.base.target == "cuda" else Deployed(ours.best, ours.base)
     if theirs is None or (ours.best == ours.base and theirs.best == theirs.base):
         return Rivals(ours, theirs or ours)
+    if (theirs.best, ours.best) == (trial.timed, known or trial.timed):
+        return Rivals(ours, theirs)
     try:
         pair = trial.race_deployed((original, theirs.best), (written, ours.best), seconds)
     except CannotRun:

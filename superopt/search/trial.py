@@ -173,10 +173,12 @@ class Trial:
     def race_deployed(
         self, original: tuple[Path, Deployment], candidate: tuple[Path, Deployment], seconds: float
     ) -> PairTiming:
-        """The candidate with its session options against the original with its own, at the first point."""
+        """The candidate with its session options against the original with its own, at the first point. On a GPU, where
+        opening takes longer than anything else, it lasts until there is something to tell."""
         (before, theirs), (after, ours) = original, candidate
         subjects = [Subject(ORIGINAL, before, theirs), Subject(CANDIDATE, after, ours)]
-        method = Method(seconds=seconds, further=seconds, seed=self.options.seed)
+        patient = self.deployment.target == "cuda"
+        method = Method(seconds=seconds, further=seconds, patient=patient, seed=self.options.seed)
         return self._cached(subjects, self._feeds[0], method).pair(CANDIDATE)
 
     def _cached(self, subjects: Sequence[Subject], feeds: Mapping[str, Any], method: Method) -> Comparison:

@@ -23,8 +23,8 @@ HERE = Path("model.onnx")
 
 
 class FakeTrial:
-    def __init__(self, verdict: Any, speedup: float) -> None:
-        self.verdict, self.speedup = verdict, speedup
+    def __init__(self, verdict: Any, speedup: float, timed: Deployment = BASE) -> None:
+        self.verdict, self.speedup, self.timed = verdict, speedup, timed
         self.raced = []
 
     def race_deployed(self, original, candidate, seconds):
@@ -38,8 +38,8 @@ class FakeTrial:
         )  # fmt: skip
 
 
-def against(trial: FakeTrial, ours: Deployed, theirs: Deployed | None):
-    return rivals(trial, ours, HERE, HERE, 1.0, lambda: theirs)  # pyright: ignore[reportArgumentType]
+def against(trial: FakeTrial, ours: Deployed, theirs: Deployed | None, known: Deployment | None = None):
+    return rivals(trial, ours, HERE, HERE, 1.0, lambda: theirs, known)  # pyright: ignore[reportArgumentType]
 
 
 def test_an_original_that_can_be_captured_beats_a_result_that_cannot():
@@ -69,6 +69,21 @@ def test_where_no_option_helps_nothing_is_timed_again():
     assert trial.raced == []
 
 
+FUSED = Deployment("cuda", 4, provider_options=(*GRAPH.provider_options, ("fuse_conv_bias", "1")))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "known", "again"),
+    [(GRAPH, GRAPH, None, False), (FUSED, GRAPH, FUSED, False), (FUSED, GRAPH, None, True), (GRAPH, FUSED, None, True)],
+)
+def test_what_was_timed_with_the_same_options_is_not_timed_again(
+    ours: Deployment, theirs: Deployment, known: Deployment | None, again: bool
+):
+    trial = FakeTrial("slower", 0.8, timed=GRAPH)
+    found = against(trial, Deployed(ours, BASE), Deployed(theirs, BASE), known)
+    assert bool(trial.raced) == found.lost == again
+
+
 def test_on_a_cpu_the_original_gets_the_options_of_the_result():
     base, best = Deployment("cpu", 4), Deployment("cpu", 1)
     trial = FakeTrial("not faster", 1.0)
@@ -84,11 +99,10 @@ def test_what_cannot_be_timed_changes_nothing():
 
 
 def test_a_result_without_the_options_that_it_was_timed_with_does_not_stand():
-    fused = Deployment("cuda", 4, provider_options=(*GRAPH.provider_options, ("fuse_conv_bias", "1")))
-    confirmed = against(FakeTrial("faster", 1.4), Deployed(fused, BASE), Deployed(GRAPH, BASE))
+    confirmed = against(FakeTrial("faster", 1.4), Deployed(FUSED, BASE), Deployed(GRAPH, BASE))
     without = against(FakeTrial("faster", 1.4), Deployed(GRAPH, BASE), Deployed(GRAPH, BASE))
-    assert refusal(confirmed, fused) == ""
-    assert refusal(without, fused) == refusal(None, fused) == UNCONFIRMED
+    assert refusal(confirmed, FUSED) == ""
+    assert refusal(without, FUSED) == refusal(None, FUSED) == UNCONFIRMED
     assert refusal(without, None) == refusal(None, None) == ""
-    lost = against(FakeTrial("slower", 0.8), Deployed(fused, BASE), Deployed(GRAPH, BASE))
-    assert refusal(lost, fused) == refusal(lost, None) == lost.text
+    lost = against(FakeTrial("slower", 0.8), Deployed(FUSED, BASE), Deployed(GRAPH, BASE))
+    assert refusal(lost, FUSED) == refusal(lost, None) == lost.text
