@@ -57,7 +57,7 @@ def compare(
 
     Models that together exceed `together_up_to` bytes are opened one at a time, so that memory never holds
     more than the largest. Sittings wait for their `turn`; the method's seconds do not run meanwhile. Models for a GPU
-    are opened outside of it.
+    are opened outside of it, and started in it.
     """
     names = [subject.name for subject in subjects]
     if not names or len(set(names)) < len(names):
@@ -65,7 +65,8 @@ def compare(
     together = len(subjects) == 1 or sum(subject.bytes for subject in subjects) <= together_up_to
 
     def open_runner(index: int) -> Runner:
-        return _BoundModel(subjects[index], feeds)
+        subject = subjects[index]
+        return OpenModel(Session(subject.model, subject.deployment, subject.folder), feeds)
 
     method = method or Method()
     warm_up_seconds = _WARM_UP_SHARE * method.seconds / len(subjects)
@@ -80,15 +81,13 @@ def opening(turn: Turn, deployment: Deployment) -> Callable[[], contextlib.Abstr
     return turn.aside if deployment.target == "cuda" else contextlib.nullcontext
 
 
-def untimed(turn: Turn, deployment: Deployment) -> contextlib.AbstractContextManager[None]:
-    """Around runs that nobody times: on a CPU they would slow down who measures there, a few on a GPU do not."""
-    return contextlib.nullcontext() if deployment.target == "cuda" else turn.taken()
+class OpenModel:
+    def __init__(self, session: Session, feeds: Mapping[str, Value]) -> None:
+        self._session, self._feeds = session, feeds
+        self.run: Callable[[], None] = self.start
 
-
-class _BoundModel:
-    def __init__(self, subject: Subject, feeds: Mapping[str, Value]) -> None:
-        self._session = Session(subject.model, subject.deployment, subject.folder)
-        self.run = self._session.bind(feeds).run
+    def start(self) -> None:
+        self.run = self._session.bind(self._feeds).run
 
     def close(self) -> None:
         self._session.close()

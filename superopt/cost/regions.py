@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from superopt.cost.inputs import region_feeds, stand_ins
-from superopt.cost.measure import opening, without_garbage_collection
+from superopt.cost.measure import OpenModel, opening, without_garbage_collection
 from superopt.cost.race import EMPTY, YARDSTICK, Race
 from superopt.cost.sitting import Bench, Clock, Runner
 from superopt.cost.structure import structure
@@ -81,12 +81,11 @@ def time_regions(
 
     Without a time for the first, because it cannot run, none has one. With the time of a `yardstick` in quiet, times
     of different calls can be compared. To `finish` is to time every region, however briefly, past the seconds given.
-    They are opened outside the `turn`, where that disturbs nobody.
+    They are opened outside the `turn`, where that disturbs nobody, and started in it.
     """
 
     def open_runner(index: int) -> Runner:
-        subject = _STEADY[index]() if index in _STEADY else subjects[index]
-        return _OpenRegion(subject, deployment)
+        return _opened(_STEADY[index]() if index in _STEADY else subjects[index], deployment)
 
     if not subjects:
         return []
@@ -98,7 +97,7 @@ def time_regions(
 
 def time_yardstick(deployment: Deployment, seconds: float, clock: Clock = time.perf_counter) -> float:
     """What the yardstick takes in quiet: the fastest of many samples, because nothing makes it faster than it is."""
-    runner = _OpenRegion(_STEADY[YARDSTICK](), deployment)
+    runner = _opened(_STEADY[YARDSTICK](), deployment)
     bench = Bench(lambda _: runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS)
     until = clock() + seconds
     with without_garbage_collection(), contextlib.closing(bench.lane(YARDSTICK)) as lane:
@@ -108,17 +107,11 @@ def time_yardstick(deployment: Deployment, seconds: float, clock: Clock = time.p
         return min(lane.samples)
 
 
-class _OpenRegion:
-    def __init__(self, subject: RegionSubject, deployment: Deployment) -> None:
-        feeds = subject.feeds()
-        if feeds is None:
-            raise CannotRun("the sizes of its inputs are unknown")
-        self._session = Session(subject.model(), deployment)
-        self.run = self._session.bind(feeds).run
-
-    def close(self) -> None:
-        self._session.close()
-        del self.run
+def _opened(subject: RegionSubject, deployment: Deployment) -> OpenModel:
+    feeds = subject.feeds()
+    if feeds is None:
+        raise CannotRun("the sizes of its inputs are unknown")
+    return OpenModel(Session(subject.model(), deployment), feeds)
 
 
 def _silent(subject: int, why: str) -> None:

@@ -32,7 +32,11 @@ _LONG_SECONDS = 1.0
 
 
 class Runner(Protocol):
-    """A model ready to run, its inputs in place."""
+    """A model that was opened."""
+
+    def start(self) -> None:
+        """Put its inputs in place and run it for the first time: on a GPU kernels are chosen then, by trying them."""
+        ...
 
     def run(self) -> None: ...
 
@@ -58,7 +62,7 @@ class Sitting:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where subjects are opened and timed; opened `aside`, which is where others are not disturbed by it."""
+    """Where subjects are opened, started and timed; opened `aside`, which is where others are not disturbed by it."""
 
     open_runner: Callable[[int], Runner]
     clock: Clock
@@ -123,6 +127,7 @@ class Bench:
                     failing.callback(found[subject].close)
             for subject, lane in list(found.items()):
                 try:
+                    lane.start()
                     lane.warm_up(self.warm_up_seconds, self.sample_seconds)
                 except CannotRun as error:
                     tell(subject, str(error))
@@ -145,6 +150,9 @@ class Lane:
     def __init__(self, runner: Runner, clock: Clock) -> None:
         self._runner, self._clock, self.repeats = runner, clock, 1
         self.samples: list[float] = []
+
+    def start(self) -> None:
+        self._runner.start()
 
     def warm_up(self, limit: float, sample_seconds: float) -> None:
         """Run until it does not get faster, or the limit has passed; samples will take about so many seconds."""

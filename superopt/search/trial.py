@@ -16,7 +16,7 @@ from superopt.cost.cache import CostKey, Input
 from superopt.cost.contest import Method, Progress
 from superopt.cost.costs import Costs
 from superopt.cost.machine import Machine, machine_here
-from superopt.cost.measure import Subject, compare, untimed
+from superopt.cost.measure import Subject, compare
 from superopt.cost.result import Comparison, PairTiming
 from superopt.cost.turn import ALONE, Turn
 from superopt.errors import BadModel, CannotRun
@@ -104,7 +104,7 @@ class Trial:
 
     def check(self, candidate: Path) -> CheckReport:
         self._tell("checking", "")
-        with untimed(self.turn, self.here):
+        with self.turn.taken():
             return self._checker.check(candidate, lambda text: self._tell("checking", text))
 
     def race(
@@ -256,7 +256,7 @@ class Trial:
     def _feeds(self) -> list[Mapping[str, Any]]:
         """One input set for each point; the session that found them is closed before anything is timed."""
         self._tell("timing", "looking for input sizes that run")
-        with untimed(self.turn, self.here), Session(_source(self.model), self.here) as session:
+        with self.turn.taken(), Session(_source(self.model), self.here) as session:
             return [self._feeds_at(point, session) for point in self.points]
 
     def _feeds_at(self, point: Point, session: Session) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from superopt.cost.contest import Contest, Method
-from superopt.cost.measure import opening, untimed
+from superopt.cost.measure import opening
 from superopt.cost.sitting import Bench
 from superopt.cost.turn import Turn
 from superopt.runtime.deployment import Deployment, Target
@@ -198,11 +198,9 @@ def test_models_for_a_gpu_are_opened_aside_and_those_for_a_cpu_are_not(tmp_path:
     for target, locked in targets.items():
         with turn.taken(), opening(turn, Deployment(target))():
             assert is_locked(file) == locked
-        with untimed(turn, Deployment(target)):
-            assert is_locked(file) == locked
 
 
-def test_a_bench_opens_all_aside_and_warms_them_up_in_the_turn() -> None:
+def test_a_bench_opens_all_aside_and_starts_and_warms_them_up_in_the_turn() -> None:
     world, events = World(1, Weather()), list[str]()
 
     @contextmanager
@@ -212,6 +210,9 @@ def test_a_bench_opens_all_aside_and_warms_them_up_in_the_turn() -> None:
         events.append("back")
 
     class Noted(Model):
+        def start(self) -> None:
+            events.append("start")
+
         def run(self) -> None:
             if events[-1] != "run":
                 events.append("run")
@@ -222,7 +223,7 @@ def test_a_bench_opens_all_aside_and_warms_them_up_in_the_turn() -> None:
         return Noted(world, RUN)
 
     lanes = Bench(opened, world.clock, 0.004, 0.1, aside).lanes([0, 1], lambda *_: None)
-    assert events == ["aside", "open", "open", "back", "run"]
+    assert events == ["aside", "open", "open", "back", "start", "run", "start", "run"]
     assert sorted(lanes) == [0, 1]
 
 

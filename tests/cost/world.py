@@ -56,6 +56,9 @@ class Model:
         self._world = world
         self._seconds = seconds * math.exp(weather.luck * world.random.gauss(0, 1)) * (1 - gain)
 
+    def start(self) -> None:
+        """Opening is all that takes time here."""
+
     def run(self) -> None:
         self._world.spend(self._seconds)
 
