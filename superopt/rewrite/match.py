@@ -29,6 +29,7 @@ from superopt.rewrite.program import Impossible, Program, RealFact, Source, bloc
 from superopt.rewrite.reading import Reader, Reading, Undetermined, exact, strictly
 from superopt.rewrite.rule import Block, Given
 from superopt.rewrite.sizes import Sizes, decide, dtype_of
+from superopt.rewrite.synonyms import stands_for
 
 
 class Surroundings(Protocol):
@@ -95,7 +96,7 @@ class Matcher:
     ) -> Iterator[Match]:
         """All matches with the pattern's first root at `node`; those that differ by the order of roots which are alike
         once, or in `any_order`."""
-        if not pattern.roots or node.op != pattern.anchor.call.op or node.domain != pattern.anchor.call.domain:
+        if not pattern.roots or not stands_for(node, pattern.anchor.call.op, pattern.anchor.call.domain):
             return
         for bound in self._node(pattern, pattern.roots[0], node, Bindings()):
             for whole in self._further_roots(pattern, 0, bound, around, any_order):
@@ -130,7 +131,7 @@ class Matcher:
         nodes: list[Node] = []
         for step in climb.steps:
             call = pattern.nodes[step].call
-            nodes = [n for v in values for n in around.reading(v) if n.op == call.op and n.domain == call.domain]
+            nodes = [n for v in values for n in around.reading(v) if stands_for(n, call.op, call.domain)]
             nodes = list(dict.fromkeys(nodes))
             values = [v for n in nodes for v in n.outputs]
         return nodes
@@ -142,7 +143,7 @@ class Matcher:
                 yield bound
             return
         want = pattern.nodes[index]
-        if node.op != want.call.op or node.domain != want.call.domain:
+        if not stands_for(node, want.call.op, want.call.domain):
             self._note(bound, f"expected {want.call.op}, found {node.kind}", node)
             return
         reading = self.reader.read(node)

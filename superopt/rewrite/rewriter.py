@@ -17,6 +17,7 @@ from superopt.rewrite.reading import Reader
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.sizes import Sizes
 from superopt.rewrite.skeleton import Bone, Skeletons, skeleton_of
+from superopt.rewrite.synonyms import names_of, stands_for
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ class Rules:
 
     def starting_at(self, node: Node, skeletons: Skeletons) -> list[Pattern]:
         """Those whose operators are there, in the order in which they were added."""
-        alike = self._by_skeleton.get((node.domain, node.op), {})
-        found = [entry for bone, entries in alike.items() if skeletons.fits(bone, node) for entry in entries]
+        alike = [item for name in names_of(node) for item in self._by_skeleton.get(name, {}).items()]
+        found = [entry for bone, entries in alike if skeletons.fits(bone, node) for entry in entries]
         return [pattern for _, pattern in sorted(found, key=lambda entry: entry[0])]
 
 
@@ -196,8 +197,8 @@ class Rewriter:
         """Nodes where the pattern's first root may be: those of its operator."""
         call = pattern.anchor.call
         made = [v.node for v in values if v is not None and v.node is not None]
-        first = [n for n in made if n.op == call.op and n.domain == call.domain]
-        others = [n for n in piece.nodes if n.op == call.op and n.domain == call.domain and n not in first]
+        first = [n for n in made if stands_for(n, call.op, call.domain)]
+        others = [n for n in piece.nodes if stands_for(n, call.op, call.domain) and n not in first]
         return [*first, *others]
 
     def why_not(self, pattern: Pattern, node: Node, piece: Piece) -> Mismatch:

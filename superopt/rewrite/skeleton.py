@@ -15,6 +15,7 @@ from superopt.ir.graph import Node, Value
 from superopt.rewrite.constants import Constants
 from superopt.rewrite.pattern import Input, Pattern, Result, Scalar
 from superopt.rewrite.reading import Reader
+from superopt.rewrite.synonyms import stands_for
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Skeletons:
         return next(self._node(bone, node, {}), None) is not None
 
     def _node(self, bone: Bone, node: Node, bound: Bound) -> Iterator[Bound]:
-        if node.op != bone.op or node.domain != bone.domain:
+        if not stands_for(node, bone.op, bone.domain):
             return
         reading = self.reader.read(node)
         if isinstance(reading, str) or len(reading.operands) > len(bone.operands):

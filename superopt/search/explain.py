@@ -22,6 +22,7 @@ from superopt.rewrite.match import Match, Mismatch
 from superopt.rewrite.pattern import Pattern
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
+from superopt.rewrite.synonyms import names_of
 from superopt.rewrite.text import format_rule
 from superopt.rewrite.whole import piece_of
 from superopt.search.aim import aim_of
@@ -167,13 +168,13 @@ class _Explainer:
         With several roots, or further inside, the match may begin at another node.
         """
         kinds = [(n.call.domain, n.call.op) for n in pattern.nodes]
-        own = (node.domain, node.op)
-        if not pattern.roots or own not in kinds:
+        own = names_of(node)
+        if not pattern.roots or not any(kind in own for kind in kinds):
             return _Tried(pattern, [], [_no_such(pattern, node)]) if everywhere else None
-        is_root = any(kinds[root] == own for root in pattern.roots)
+        is_root = any(kinds[root] in own for root in pattern.roots)
         begins = kinds[pattern.roots[0]]
-        radius = 0 if kinds.count(own) == 1 and own == begins else len(pattern.nodes)
-        starts = [n for n in _around(node, piece, radius) if (n.domain, n.op) == begins]
+        radius = 0 if sum(kind in own for kind in kinds) == 1 and begins in own else len(pattern.nodes)
+        starts = [n for n in _around(node, piece, radius) if begins in names_of(n)]
         matches: list[_Told] = []
         reasons: list[Mismatch] = []
         for start in starts:

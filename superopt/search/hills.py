@@ -13,6 +13,7 @@ from typing import TypeAlias
 from superopt.ir.graph import Node
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
+from superopt.rewrite.synonyms import stands_for
 from superopt.search.candidate import Candidate
 from superopt.search.descend import Way
 
@@ -93,7 +94,7 @@ def _ways(
     pattern, tried = way.rules.patterns[hill[0]], 0
     near = _near(piece, fresh)
     for node in nodes:
-        if (node.op, node.domain) != (pattern.anchor.call.op, pattern.anchor.call.domain):
+        if not stands_for(node, pattern.anchor.call.op, pattern.anchor.call.domain):
             continue
         for match, made in way.rewriter.matches(pattern, node, piece):
             if way.out_of_time() or tried >= TRIED:
