@@ -4,39 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 import onnx
-from onnx import helper
 
-MICROSOFT = "com.microsoft"
-
-
-@dataclass
-class Form:
-    name: str
-    nodes: list[onnx.NodeProto]
-    constants: dict[str, np.ndarray]
-    options: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class Part:
-    name: str
-    x: np.ndarray
-    forms: list[Form]
-
-
-def node(op: str, inputs: str, outputs: str, domain: str = "", **attributes) -> onnx.NodeProto:
-    """Names apart by blanks; `_` for an operand that is left out."""
-    read = ["" if name == "_" else name for name in inputs.split()]
-    return helper.make_node(op, read, outputs.split(), domain=domain, **attributes)
-
-
-def drawn(rng, *shape: int, scale: float = 0.05) -> np.ndarray:
-    return (rng.standard_normal(shape) * scale).astype(np.float16)
+from benchmarks.form import MICROSOFT, Form, Part, drawn, node
+from benchmarks.form_images import by_channel, depthwise, means
 
 
 def whisper(rng) -> Part:
@@ -338,46 +312,6 @@ def _as_convolution(layout: str, constants: dict[str, np.ndarray]) -> Form:
     return Form(f"NhwcConv, {layout}", nodes, constants, {"fuse_conv_bias": "1"})
 
 
-def depthwise(rng) -> Part:
-    """ConvNeXt's windows of 7 x 7, one channel each."""
-    channels, side = 96, 56
-    constants = {"k": drawn(rng, channels, 1, 7, 7), "b": drawn(rng, channels)}
-    same = {"group": channels, "pads": [3, 3, 3, 3]}
-    forms = [
-        Form("Conv with bias", [node("Conv", "x k b", "out", **same)], constants),
-        Form("Conv", [node("Conv", "x k", "out", **same)], constants),
-    ]
-    return Part(
-        "windows of 7 x 7 by channel, 16 x 96 x 56 x 56", drawn(rng, 16, channels, side, side, scale=1.0), forms
-    )
-
-
-def by_channel(rng, channels: int, side: int) -> Part:
-    """A scale and a shift by channel with Relu behind it, as DenseNet has them in front of each convolution."""
-    scale, shift = (1 + drawn(rng, channels, 1, 1)).astype(np.float16), drawn(rng, channels, 1, 1)
-    constants = {
-        "s": scale, "t": shift, "u": (-shift / scale).astype(np.float16), "m": np.zeros(channels, np.float16),
-        "s1": scale.reshape(-1), "t1": shift.reshape(-1), "v": np.ones(channels, np.float16),
-        "k": scale.reshape(channels, 1, 1, 1),
-    }  # fmt: skip
-    norm = node("BatchNormalization", "x s1 t1 m v", "y", epsilon=0.0)
-    relu = node("Relu", "y", "out")
-    forms = [
-        Form("BatchNormalization, Relu", [norm, relu], constants),
-        Form("Mul, Add, Relu", [node("Mul", "x s", "p"), node("Add", "p t", "y"), relu], constants),
-        Form("Mul, Sum, Relu", [node("Mul", "x s", "p"), node("Sum", "p t", "y"), relu], constants),
-        Form("a convolution by channel, Relu", [node("Conv", "x k t1", "y", group=channels), relu], constants),
-        Form("BatchNormalization alone", [node("BatchNormalization", "x s1 t1 m v", "out", epsilon=0.0)], constants),
-        Form("Relu alone", [node("Relu", "x", "out")], constants),
-        Form("Max by channel alone", [node("Max", "x u", "out")], constants),
-    ]
-    return Part(
-        f"scale and shift by channel, 16 x {channels} x {side} x {side}",
-        drawn(rng, 16, channels, side, side, scale=1.0),
-        forms,
-    )
-
-
 PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     whisper,
     swin,
@@ -397,4 +331,9 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     depthwise,
     partial(by_channel, channels=256, side=56),
     partial(by_channel, channels=512, side=14),
+    partial(means, channels=32, side=112),
+    partial(means, channels=144, side=56),
+    partial(means, channels=480, side=14),
+    partial(means, channels=1152, side=7),
+    partial(means, channels=480, side=14, dtype=np.float16),
 )

@@ -3,8 +3,8 @@
 
     python benchmarks/forms.py [--only REGEX]
 
-Each is a model of a few operators in float16, run with a CUDA graph and everything on the device. Microseconds of a
-run, the median of fifteen, and the largest difference from the results of the first form.
+Each is a model of a few operators, in float16 unless it says otherwise, run with a CUDA graph and everything on the
+device. Microseconds of a run, the median of fifteen, and the largest difference from the results of the first form.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.form_parts import MICROSOFT, PARTS, Form, Part
+from benchmarks.form import MICROSOFT, Form, Part
+from benchmarks.form_parts import PARTS
 from superopt.runtime.library import errors
 from superopt.runtime.target import cuda_state
 
@@ -30,11 +31,12 @@ ROUNDS, RUNS = 15, 10
 
 
 def model_of(form: Form, x: np.ndarray) -> bytes:
+    dtype = helper.np_dtype_to_tensor_dtype(x.dtype)
     read = {name for each in form.nodes for name in each.input}
     graph = helper.make_graph(
         form.nodes, "form",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, x.shape)],
-        [helper.make_tensor_value_info("out", TensorProto.FLOAT16, None)],
+        [helper.make_tensor_value_info("x", dtype, x.shape)],
+        [helper.make_tensor_value_info("out", dtype, None)],
         [numpy_helper.from_array(value, name) for name, value in form.constants.items() if name in read],
     )  # fmt: skip
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
@@ -51,7 +53,7 @@ def timed(model: bytes, x: np.ndarray, options: dict[str, str]) -> tuple[float, 
     session = ort.InferenceSession(model, quiet, providers=[("CUDAExecutionProvider", graphs)])
     binding = session.io_binding()
     binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(x, "cuda", 0))
-    out = ort.OrtValue.ortvalue_from_shape_and_type(list(result.shape), np.float16, "cuda", 0)
+    out = ort.OrtValue.ortvalue_from_shape_and_type(list(result.shape), x.dtype, "cuda", 0)
     binding.bind_ortvalue_output("out", out)
     for _ in range(5):
         session.run_with_iobinding(binding)
