@@ -5,6 +5,7 @@ Amounts are counted from types alone, so that a node can be priced without runni
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -39,11 +40,18 @@ def amounts(node: Node, measures: Measures, role: str = ALONE) -> Amounts:
         what = node.op if len(data) < 2 else f"{node.op} of data"
         passing = (Column("absorbed", "byte", what), measures.bytes(node.outputs[0]))
         return (passing, *products.bias(node, measures)) if role == BIAS else (passing,)
-    op = role or node.op
+    op = _of_whole_images(node, role or node.op, measures)
     kind = KINDS.get(op, "element-wise")
     if kind == "view" or not node.types:
         return ((Column("launch", "run", "view"), 1.0),)
     return ((Column("launch", "run", _launched(node, op, kind)), 1.0), *_COUNTERS[kind](node, op, measures))
+
+
+def _of_whole_images(node: Node, op: str, measures: Measures) -> str:
+    """A pool with one window for an image is what the operator without windows is."""
+    if op not in ("AveragePool", "MaxPool") or not node.types:
+        return op
+    return f"Global{op}" if math.prod(measures.shape(node.outputs[0])[2:]) == 1 else op
 
 
 def _launched(node: Node, op: str, kind: str) -> str:

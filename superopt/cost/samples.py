@@ -96,6 +96,7 @@ def _for_large_devices(dtype: DType) -> Iterator[Graph]:
     yield from (_convolution(*sizes, dtype=dtype) for sizes in _LARGE_CONVOLUTIONS)
     yield from _of_batches(dtype)
     yield from _of_windows(dtype)
+    yield from _means(dtype)
     for batch, rows, width in _SEQUENCES:
         shape, heads = (batch, rows, width), width // 64
         x, y, z = (data(k, shape, dtype) for k in range(3))
@@ -119,6 +120,16 @@ def _with_biases(rows: int, inner: int, columns: int, dtype: DType) -> Iterator[
     yield _one("MatMul", (x, weights(inner, columns + 1, dtype=dtype)), (rows, columns + 1))
     long = data(0, (8 * rows, inner), dtype)
     yield from (_one(op, (long, weights(inner, dtype=dtype)), (8 * rows, inner)) for op in ("Add", "Mul"))
+
+
+def _means(dtype: DType) -> Iterator[Graph]:
+    """Over small images, for which a GPU has few threads in its own kernels; as a product they have many."""
+    for channels, side in ((480, 14), (1152, 7)):
+        x, mean = data(0, (1, channels, side, side), dtype), (1, channels, 1, 1)
+        yield _one("GlobalAveragePool", (x,), mean)
+        yield _one("ReduceMean", (x,), mean, attributes={"axes": (2, 3)})
+        rows = data(0, (1, channels, side * side), dtype)
+        yield _one("MatMul", (rows, weights(side * side, 1, dtype=dtype)), (1, channels, 1))
 
 
 def _of_batches(dtype: DType) -> Iterator[Graph]:

@@ -157,6 +157,14 @@ def test_reductions_across_rows_are_told_from_those_along_them():
     assert counted(across)["reduction element ReduceSum across"] == 48
 
 
+def test_a_pool_over_a_whole_image_is_the_operator_without_windows():
+    x, mean = data(0, (1, 8, 7, 5)), (1, 8, 1, 1)
+    whole_image = counted(node("AveragePool", [x], mean, attributes={"kernel_shape": (7, 5)}))
+    assert whole_image == counted(node("GlobalAveragePool", [x], mean))
+    rows = counted(node("AveragePool", [x], (1, 8, 7, 1), attributes={"kernel_shape": (1, 5)}))
+    assert rows["pool element AveragePool"] == 8 * 7 * 5
+
+
 def test_rows_of_a_normalization_are_counted():
     row = weights(8)
     normalized = counted(node("LayerNormalization", [data(0, (2, 3, 8)), row, row], (2, 3, 8)))
