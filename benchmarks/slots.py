@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -27,8 +28,9 @@ def shares(cores: Iterable[int], count: int) -> list[tuple[int, ...]]:
     return [tuple(found[i * size : (i + 1) * size]) for i in range(count)]
 
 
-def side_by_side(tasks: Iterable[Task], count: int, work: Callable[[Task], None]) -> None:
-    """In their order, so many at a time."""
+def side_by_side(kinds: Sequence[tuple[Iterable[Task], int]], work: Callable[[Task], None]) -> None:
+    """The tasks of each kind in their order, so many of that kind at a time."""
+    count = sum(most for _, most in kinds)
     free: SimpleQueue[tuple[int, ...]] = SimpleQueue()
     for part in shares(os.sched_getaffinity(0), count) if count > 1 else [()]:
         free.put(part)
@@ -36,5 +38,8 @@ def side_by_side(tasks: Iterable[Task], count: int, work: Callable[[Task], None]
     def settle() -> None:
         _here.cores = free.get()
 
-    with ThreadPoolExecutor(count, initializer=settle) as pool:
-        list(pool.map(work, tasks))
+    with ExitStack() as stack:
+        pools = [stack.enter_context(ThreadPoolExecutor(most, initializer=settle)) for _, most in kinds]
+        under_way = [pool.map(work, tasks) for pool, (tasks, _) in zip(pools, kinds, strict=True)]
+        for done in under_way:
+            list(done)
