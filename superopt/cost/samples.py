@@ -172,6 +172,9 @@ def _of_windows(dtype: DType) -> Iterator[Graph]:
     row, longer = weights(width, dtype=dtype), 4 * width
     yield _one("MatMul", (data(0, flat, dtype), weights(width, width, dtype=dtype)), flat)
     yield _one("MatMul", (data(0, flat, dtype), weights(width, longer, dtype=dtype)), (*flat[:2], longer))
+    yield _one("Sum", (data(0, flat, dtype), row), flat)
+    wide = (*flat[:2], longer)
+    yield _one("BiasGelu", (data(0, wide, dtype), weights(longer, dtype=dtype)), wide, domain=_RUNTIME)
     yield _one("LayerNormalization", (data(0, flat, dtype), row, row), flat, attributes={"axis": -1})
     skip = data(0, flat, dtype), data(1, flat, dtype), row, row
     yield _one("SkipLayerNormalization", skip, flat, domain=_RUNTIME)
@@ -186,6 +189,9 @@ def _of_windows(dtype: DType) -> Iterator[Graph]:
     scores = (windows, heads, length, length)
     yield _one("Softmax", (data(0, scores, dtype),), scores, attributes={"axis": -1})
     yield _one("Add", (data(0, scores, dtype), weights(1, *scores[1:], dtype=dtype)), scores)
+    given = data(0, scores, dtype)
+    biased = node("Add", [given, weights(1, *scores[1:], dtype=dtype)], scores)
+    yield workload([given], biased, node("Softmax", [biased.outputs[0]], scores, attributes={"axis": -1}))
     yield _one("MatMul", (data(0, scores, dtype), data(1, turned, dtype)), turned)
     first = (length, windows, heads, width // heads)
     turning: dict[str, Attribute] = {"transBatchA": 1, "transBatchB": 1, "transB": 1}
