@@ -173,13 +173,17 @@ class Trial:
     def race_deployed(
         self, original: tuple[Path, Deployment], candidate: tuple[Path, Deployment], seconds: float
     ) -> PairTiming:
-        """The candidate with its session options against the original with its own, at the first point. On a GPU, where
-        opening takes longer than anything else, it lasts until there is something to tell."""
+        """The candidate with its session options against the original with its own, at the first point."""
         (before, theirs), (after, ours) = original, candidate
         subjects = [Subject(ORIGINAL, before, theirs), Subject(CANDIDATE, after, ours)]
-        patient = self.deployment.target == "cuda"
-        method = Method(seconds=seconds, further=seconds, patient=patient, seed=self.options.seed)
+        method = Method(seconds=seconds, further=seconds, patient=self._opens_slowly, seed=self.options.seed)
         return self._cached(subjects, self._feeds[0], method).pair(CANDIDATE)
+
+    @property
+    def _opens_slowly(self) -> bool:
+        """On a GPU that takes longer than anything else, and what decides over a result lasts until there is something
+        to tell."""
+        return self.deployment.target == "cuda"
 
     def _cached(self, subjects: Sequence[Subject], feeds: Mapping[str, Any], method: Method) -> Comparison:
         """A comparison of deployments, from the cost file where it is there."""
@@ -209,7 +213,8 @@ class Trial:
         `own`."""
         if seconds is None:
             seconds = self.options.budget if len(models) > 1 else min(2.0, self.options.budget)
-        method = Method(seconds=seconds / len(self.points), further=further / len(self.points))
+        shares = len(self.points)
+        method = Method(seconds / shares, further / shares, patient=further > 0 and self._opens_slowly)
         methods = [replace(method, saving=0.0 if i else saving) for i in range(len(self.points))]
         timed = self.timed
         subjects = [Subject(n, _source(m), own.get(n, timed), size=total_bytes(m)) for n, m in models.items()]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 import pytest
 from onnx import parser
 
-from superopt.errors import BadOption
+from superopt.cost.contest import Method
+from superopt.errors import BadOption, CannotRun
 from superopt.ir.onnx import load
 from superopt.options import Options
+from superopt.runtime.deployment import Target
 from superopt.search.compare import bench_models
 from superopt.search.trial import Trial
 
@@ -111,3 +114,26 @@ def test_bench_weighs_the_sizes_too(tmp_path: Path) -> None:
     options = Options.of(target="cpu", threads=1, budget=0.4, dim={"batch": (2, 64)})
     rows = bench_models([path, other], options, lambda *_: None).rows
     assert [row.latency is None for row in rows] == [False, False]
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_on_a_gpu_what_decides_waits_until_there_is_something_to_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: Target
+) -> None:
+    made = trial(tmp_path, options="fixed")
+    made._feeds = [{"x": np.zeros((2, 3), np.float32), "z": np.zeros((2, 5), np.float32)}]
+    made.deployment = replace(made.deployment, target=target)
+    seen: list[Method] = []
+
+    def noted(subjects: Any, feeds: Any, method: Method, **_: Any) -> None:
+        seen.append(method)
+        raise CannotRun("enough is known")
+
+    monkeypatch.setattr("superopt.search.trial.compare", noted)
+    made.race(made.model, 1.0, further=2.0)
+    made.race(made.model, 1.0)
+    path = made.model.path
+    assert path is not None
+    with pytest.raises(CannotRun):
+        made.race_deployed((path, made.deployment), (path, made.deployment), 1.0)
+    assert [method.patient for method in seen] == [target == "cuda", False, target == "cuda"]
