@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from queue import SimpleQueue
 from typing import TypeVar
@@ -40,6 +40,7 @@ def side_by_side(kinds: Sequence[tuple[Iterable[Task], int]], work: Callable[[Ta
 
     with ExitStack() as stack:
         pools = [stack.enter_context(ThreadPoolExecutor(most, initializer=settle)) for _, most in kinds]
-        under_way = [pool.map(work, tasks) for pool, (tasks, _) in zip(pools, kinds, strict=True)]
-        for done in under_way:
-            list(done)
+        jobs = [pool.submit(work, task) for pool, (tasks, _) in zip(pools, kinds, strict=True) for task in tasks]
+        stack.callback(lambda: [job.cancel() for job in jobs])  # those that have not begun, where one fails
+        for job in as_completed(jobs):
+            job.result()

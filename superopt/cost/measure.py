@@ -13,7 +13,7 @@ from superopt.cost.contest import Contest, Method, Progress
 from superopt.cost.result import Comparison
 from superopt.cost.sitting import Bench, Clock, Runner
 from superopt.cost.turn import ALONE, Turn
-from superopt.errors import BadOption
+from superopt.errors import BadOption, CannotRun
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.session import Session
 from superopt.runtime.values import Value
@@ -90,8 +90,13 @@ class OpenModel:
         self.run = self._session.bind(self._feeds).run
 
     def close(self) -> None:
+        """Once or more often."""
         self._session.close()
-        del self.run
+        self.run = _closed
+
+
+def _closed() -> None:
+    raise CannotRun("the model was closed")
 
 
 @contextlib.contextmanager

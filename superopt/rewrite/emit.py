@@ -12,7 +12,6 @@ from superopt.ir.onnx.schema import accepts, attribute_names, input_counts, real
 from superopt.ir.onnx.tensors import CODES, DTYPES
 from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import deciding
-from superopt.ops.element import Number
 from superopt.ops.evaluate import sized
 from superopt.ops.formula import Illegal, NotCovered, Tensor, constant
 from superopt.ops.index import Index, Poly, same
@@ -26,7 +25,7 @@ from superopt.rewrite.constants import Constants
 from superopt.rewrite.expression import evaluate
 from superopt.rewrite.kernels import runs_on_cuda
 from superopt.rewrite.match import Match
-from superopt.rewrite.numerals import number_of, rounded, rounds_to
+from superopt.rewrite.numerals import held, held_all, number_of, rounded, rounds_to
 from superopt.rewrite.program import find
 from superopt.rewrite.reading import NARROW_FLOATS, Reader, Reading, Undetermined, strictly
 from superopt.rewrite.rule import Call, Operand, Step
@@ -151,8 +150,8 @@ class Emitter:
         assert isinstance(operand, str | Numeral)
         number = match.names[operand] if isinstance(operand, str) else evaluate(operand.expression, match.names)
         if isinstance(number, list):
-            return Made(self.constants.table(_held_all(number, dtype), dtype), table(number))
-        return Made(self.constants.number(_held(number, dtype), dtype), constant(number))
+            return Made(self.constants.table(held_all(number, dtype), dtype), table(number))
+        return Made(self.constants.number(held(number, dtype), dtype), constant(number))
 
     def _call(
         self, call: Call, match: Match, made: Mapping[str, Made], outputs: int, old: tuple[Value | None, ...]
@@ -227,7 +226,7 @@ class Emitter:
                 continue
             is_attribute = parameter.kind == "attribute" if known is None else parameter.name in known
             if parameter.name == "value" and newest.name == "ConstantOfShape":
-                attributes["value"] = self.constants.filled(number_of(value), dtype)
+                attributes["value"] = self.constants.filled(held(value, dtype), dtype)
             elif is_attribute:
                 if parameter.required or not _is_default(newest, parameter.name, value, operands):
                     is_real = isinstance(parameter.default, float) or parameter.name in real
@@ -325,23 +324,6 @@ def _unrounded(found: Any, meant: Any) -> Any:
     if not isinstance(found, Fraction) or meant is None or isinstance(meant, Poly | str | list):
         return found
     return meant if rounds_to(float(found), number_of(meant), "float32") else found
-
-
-def _held(number: Any, dtype: DType) -> int | float:
-    """A number as elements of a type hold it; integers hold whole ones only."""
-    if not dtype.is_integer:
-        return number_of(number)
-    whole = number.value if isinstance(number, Number) else number
-    if not isinstance(whole, int | Fraction) or whole.denominator != 1:
-        raise Conflict(f"elements of type {dtype} hold no fractions")
-    low, high = (0, 1 << dtype.bits) if str(dtype).startswith("u") else (-1 << dtype.bits - 1, 1 << dtype.bits - 1)
-    if not low <= whole < high:
-        raise Conflict(f"elements of type {dtype} do not hold {whole}")
-    return int(whole)
-
-
-def _held_all(numbers: list[Any], dtype: DType) -> list[Any]:
-    return [_held_all(n, dtype) if isinstance(n, list) else _held(n, dtype) for n in numbers]
 
 
 def _reshape_target(shape: list[Index], source: tuple[Index, ...]) -> list[Index]:

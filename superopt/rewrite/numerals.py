@@ -7,6 +7,10 @@ import struct
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from superopt.ir.tensor import numpy_dtype
+from superopt.ir.types import DType
 from superopt.ops.element import PI, Add, Call, Element, Multiply, Number
 from superopt.rewrite.conflict import Conflict
 
@@ -76,3 +80,26 @@ def rounded(number: float, dtype: str) -> float:
         bits = int.from_bytes(packed, "little")
         packed = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16).to_bytes(4, "little")
     return struct.unpack(code, packed)[0]
+
+
+def held(number: Any, dtype: DType) -> int | float:
+    """A number as elements of a type hold it: integers hold whole ones only, and in a float what is neither 0 nor
+    infinite becomes neither."""
+    if not dtype.is_integer:
+        meant = number_of(number)
+        with np.errstate(over="ignore", under="ignore"):
+            kept = float(np.asarray(meant).astype(numpy_dtype(dtype)))
+        if dtype.is_float and (math.isinf(kept) != math.isinf(meant) or bool(kept) != bool(meant)):
+            raise Conflict(f"elements of type {dtype} do not hold {meant}")
+        return meant
+    whole = number.value if isinstance(number, Number) else number
+    if not isinstance(whole, int | Fraction) or whole.denominator != 1:
+        raise Conflict(f"elements of type {dtype} hold no fractions")
+    low, high = (0, 1 << dtype.bits) if str(dtype).startswith("u") else (-1 << dtype.bits - 1, 1 << dtype.bits - 1)
+    if not low <= whole < high:
+        raise Conflict(f"elements of type {dtype} do not hold {whole}")
+    return int(whole)
+
+
+def held_all(numbers: list[Any], dtype: DType) -> list[Any]:
+    return [held_all(n, dtype) if isinstance(n, list) else held(n, dtype) for n in numbers]

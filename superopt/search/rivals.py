@@ -72,7 +72,7 @@ def rivals(
     theirs: Deployed | None = Deployed(ours.base, ours.base, searched=False)
     if ours.searched:
         theirs = deploy() if ours.base.target == "cuda" else Deployed(ours.best, ours.base)
-    if theirs is None or (ours.best == ours.base and theirs.best == theirs.base):
+    if theirs is None or not ours.searched:
         return Rivals(ours, theirs or ours)
     if (theirs.best, ours.best) == (trial.timed, known or trial.timed):
         return Rivals(ours, theirs)

@@ -191,7 +191,7 @@ class Trial:
         if self.costs is None:
             return measure()
         with self.costs.opened() as cache:
-            key = replace(self._key_of_subjects(subjects, feeds), look=1 if method.further else 0)
+            key = replace(self._key_of_subjects(subjects, feeds), look=_look(method))
             found, _ = cache.get_or_measure(key, measure, self._hurried)
             return found.renamed([s.name for s in subjects])
 
@@ -235,6 +235,7 @@ class Trial:
             return measure(), False
         with self.costs.opened() as cache:
             key = self._key(models.values(), [s.deployment for s in subjects], feeds)
+            key = replace(key, look=_look(method) if method.patient else 0)
             found, frozen = cache.get_or_measure(key, measure, self._hurried)
             return found.renamed(list(models)), frozen
 
@@ -300,6 +301,11 @@ class Trial:
 
 def _shapes(feeds: Mapping[str, Any]) -> dict[str, list[int]]:
     return {name: list(v.shape) for name, v in feeds.items() if hasattr(v, "shape")}
+
+
+def _look(method: Method) -> int:
+    """Which comparisons a cost file may answer with another: a longer look is another one, and a patient one."""
+    return 2 if method.patient else 1 if method.further else 0
 
 
 def _source(model: Model) -> Path | bytes:

@@ -37,6 +37,20 @@ def test_each_kind_has_its_own_number_at_a_time_and_cores_are_shared_out(monkeyp
     assert cores == {"0,1,2", "3,4,5", "6,7,8"}
 
 
+def test_where_one_fails_no_other_begins() -> None:
+    begun: list[str] = []
+
+    def work(task: str) -> None:
+        begun.append(task)
+        time.sleep(0.05)
+        if task == "b0":
+            raise ValueError("b0")
+
+    with pytest.raises(ValueError, match="b0"):
+        slots.side_by_side([([f"a{k}" for k in range(20)], 1), (["b0", "b1"], 1)], work)
+    assert len(begun) < 8
+
+
 def test_a_job_that_fails_is_not_lost() -> None:
     def work(task: int) -> None:
         raise ValueError(task)

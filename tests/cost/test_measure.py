@@ -1,5 +1,6 @@
 import gc
 import itertools
+import time
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from onnx import helper
 
 from superopt.cost.contest import Method, Progress
-from superopt.cost.measure import Subject, compare
+from superopt.cost.measure import OpenModel, Subject, compare
+from superopt.cost.sitting import Bench
 from superopt.errors import BadOption, CannotRun
 from superopt.runtime.deployment import Deployment
 from tests.runtime.models import add_one, model, tensor
@@ -83,3 +85,23 @@ def test_a_subject_is_as_large_as_it_says_or_as_its_file(tmp_path: Path):
     assert Subject("a", path, HERE).bytes == 5
     assert Subject("a", b"123", HERE).bytes == 3
     assert Subject("a", path, HERE, size=7).bytes == 7
+
+
+@pytest.mark.unit
+def test_what_could_not_be_started_is_closed_and_whatever_happens_then_is_told() -> None:
+    closed: list[int] = []
+
+    class Session:
+        def __init__(self, index: int) -> None:
+            self.index = index
+
+        def bind(self, feeds: object) -> None:
+            raise CannotRun("no") if self.index == 0 else KeyboardInterrupt
+
+        def close(self) -> None:
+            closed.append(self.index)
+
+    bench = Bench(lambda i: OpenModel(Session(i), {}), time.perf_counter, 0.001, 0.001)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(KeyboardInterrupt):
+        bench.lanes([0, 1], lambda *_: None)
+    assert set(closed) == {0, 1}

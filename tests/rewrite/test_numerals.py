@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +13,10 @@ from hypothesis import strategies as st
 
 from superopt.ir.tensor import numpy_dtype
 from superopt.ir.types import DType
-from superopt.rewrite.numerals import decimal, rounds_to
+from superopt.rewrite.conflict import Conflict
+from superopt.rewrite.numerals import decimal, held, rounds_to
+from tests.rewrite.small import every_way, model, numbers
+from tests.rewrite.taking import rules
 
 pytestmark = pytest.mark.unit
 
@@ -63,3 +67,22 @@ def test_another_number_is_one_of_its_neighbours(number: float, dtype: str) -> N
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_what_is_not_finite_is_no_number(number: float) -> None:
     assert not rounds_to(number, 1.0, "float32")
+
+
+@pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32])
+def test_a_float_that_a_type_does_not_hold_is_refused(dtype: DType) -> None:
+    largest, least = {DType.FLOAT16: (65504.0, 2.0**-24)}.get(dtype, (2.0**127, 2.0**-126))
+    for number in (0, 1, Fraction(1, 3), -largest, least, math.inf, -math.inf):
+        assert held(number, dtype) == float(number)
+    for number in (largest * 2, -largest * 2, least / 2**30):
+        with pytest.raises(Conflict, match="do not hold"):
+            held(number, dtype)
+
+
+@pytest.mark.ort
+@pytest.mark.parametrize("side", [16, 200])
+def test_a_mean_over_more_pixels_than_float16_has_weights_for_stays(side: int) -> None:
+    text = f"g (float16[1,2,{side},{side}] x) => (float16[1,2,1,1] y) {{ y = GlobalAveragePool(x) }}"
+    feeds = {"x": numbers(1, 2, side, side).astype(np.float16)}
+    found = every_way(model(text), feeds, rules("global-average-pool-to-product"))
+    assert bool(found) == (side == 16)

@@ -74,7 +74,13 @@ FUSED = Deployment("cuda", 4, provider_options=(*GRAPH.provider_options, ("fuse_
 
 @pytest.mark.parametrize(
     ("ours", "theirs", "known", "again"),
-    [(GRAPH, GRAPH, None, False), (FUSED, GRAPH, FUSED, False), (FUSED, GRAPH, None, True), (GRAPH, FUSED, None, True)],
+    [
+        (GRAPH, GRAPH, None, False),
+        (FUSED, GRAPH, FUSED, False),
+        (FUSED, GRAPH, None, True),
+        (GRAPH, FUSED, None, True),
+        (BASE, BASE, None, True),  # nobody has timed them so
+    ],
 )
 def test_what_was_timed_with_the_same_options_is_not_timed_again(
     ours: Deployment, theirs: Deployment, known: Deployment | None, again: bool
@@ -82,6 +88,12 @@ def test_what_was_timed_with_the_same_options_is_not_timed_again(
     trial = FakeTrial("slower", 0.8, timed=GRAPH)
     found = against(trial, Deployed(ours, BASE), Deployed(theirs, BASE), known)
     assert bool(trial.raced) == found.lost == again
+
+
+def test_where_options_are_not_searched_for_nothing_is_timed() -> None:
+    trial = FakeTrial("slower", 0.8, timed=GRAPH)
+    assert not against(trial, Deployed(BASE, BASE, searched=False), None).lost
+    assert trial.raced == []
 
 
 def test_on_a_cpu_the_original_gets_the_options_of_the_result():
