@@ -12,8 +12,14 @@ from superopt.ir.graph import Node
 def names_of(node: Node) -> tuple[tuple[str, str], ...]:
     """Domain and operator that a node may stand for in a left side, its own first."""
     own = (node.domain, node.op)
-    return (own, ("", "Add")) if own == ("", "Sum") and len(node.inputs) == 2 else (own,)
+    return (own, ("", "Add")) if _is_sum_of_two(node) else (own,)
 
 
 def stands_for(node: Node, op: str, domain: str) -> bool:
-    return (domain, op) in names_of(node)
+    if node.op == op:
+        return node.domain == domain
+    return op == "Add" and not domain and _is_sum_of_two(node)
+
+
+def _is_sum_of_two(node: Node) -> bool:
+    return node.op == "Sum" and not node.domain and len(node.inputs) == 2
