@@ -7,9 +7,12 @@ import importlib.util
 import pkgutil
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from superopt.errors import BadOption
 from superopt.ops.registry import REGISTRY, Registry
+
+_OF_USER = "specs_of_user."
 
 
 def load(*folders: Path) -> Registry:
@@ -25,8 +28,13 @@ def load(*folders: Path) -> Registry:
     return REGISTRY
 
 
+def of_user() -> list[ModuleType]:
+    """The definitions of further folders that were loaded: no other process can import them by their names."""
+    return [module for name, module in sys.modules.items() if name.startswith(_OF_USER)]
+
+
 def _load_file(path: Path) -> None:
-    name = f"specs_of_user.{path.resolve().parent.name}.{path.stem}"
+    name = f"{_OF_USER}{path.resolve().parent.name}.{path.stem}"
     if name in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(name, path)

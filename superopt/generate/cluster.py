@@ -40,6 +40,8 @@ class Cluster:
             )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise CannotRun(f"no Ray cluster answers at {address or 'auto'}: {error}") from None
+        for module in specs.of_user():  # they travel with what needs them
+            self.ray.cloudpickle.register_pickle_by_value(module)
         self.cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def __enter__(self) -> Cluster:

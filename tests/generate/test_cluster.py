@@ -34,8 +34,20 @@ def found(**engine) -> list[str]:
     return rules
 
 
+DEFINITION = """from superopt.ops.draws import unary
+from superopt.ops.formula import elementwise
+from superopt.ops.registry import operator
+@operator('TwiceIt', domain='test.cluster', since=1, draw=unary)
+def twice_it(x):
+    return elementwise(lambda e: e + e, x)
+"""
+"""Of an operator that no other process can import by name."""
+
+
 @pytest.fixture
-def two_nodes(monkeypatch: pytest.MonkeyPatch):
+def two_nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "twice_it.py").write_text(DEFINITION)
+    specs.load(tmp_path)
     monkeypatch.setattr("superopt.generate.cluster.FEW", 8)
     monkeypatch.setattr("superopt.generate.local.FEW", 8)
     cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
