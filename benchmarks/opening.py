@@ -19,6 +19,7 @@ from benchmarks.gpu_models import Files, read_arrays
 from superopt.errors import CannotRun
 from superopt.runtime.deployment import Deployment, Pairs
 from superopt.runtime.session import Session
+from superopt.runtime.target import cuda_state
 from superopt.runtime.values import Value
 
 AT_ONCE = 3
@@ -56,7 +57,14 @@ def told(files: Files, options: Pairs) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    for folder in map(Path, sys.argv[1:] if arguments is None else arguments):
+    folders = [Path(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    if missing := [str(folder) for folder in folders if not Files(folder).reference.exists()]:
+        print(f"{', '.join(missing)}: no folder that gpu.py made a network in", file=sys.stderr)
+        return 2
+    if not (cuda := cuda_state()).works:
+        print(f"CUDA is not usable here: {cuda.reason}", file=sys.stderr)
+        return 2
+    for folder in folders:
         print(folder.name)
         for title, options in UNDER.items():
             print(f"  {title or 'default session':26} {told(Files(folder), options)}", flush=True)

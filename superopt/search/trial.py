@@ -41,6 +41,8 @@ from superopt.version import __version__
 Heard = Callable[[float], None]
 """Told the speed-up of the fastest candidate while it is timed."""
 ORIGINAL, CANDIDATE = "original", "candidate"
+LONGER, PATIENT = 1, 2
+"""Looks beyond the first, as cost files number them."""
 
 
 class Trial:
@@ -235,7 +237,7 @@ class Trial:
             return measure(), False
         with self.costs.opened() as cache:
             key = self._key(models.values(), [s.deployment for s in subjects], feeds)
-            key = replace(key, look=_look(method) if method.patient else 0)
+            key = replace(key, look=PATIENT if method.patient else 0)
             found, frozen = cache.get_or_measure(key, measure, self._hurried)
             return found.renamed(list(models)), frozen
 
@@ -304,8 +306,8 @@ def _shapes(feeds: Mapping[str, Any]) -> dict[str, list[int]]:
 
 
 def _look(method: Method) -> int:
-    """Which comparisons a cost file may answer with another: a longer look is another one, and a patient one."""
-    return 2 if method.patient else 1 if method.further else 0
+    """Which look at the same models it is: a cost file does not answer a longer one with a shorter."""
+    return PATIENT if method.patient else LONGER if method.further else 0
 
 
 def _source(model: Model) -> Path | bytes:
