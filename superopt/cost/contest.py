@@ -12,7 +12,9 @@ Sittings come in twos that open the models in opposite order.
 Models that take seconds to open may use that further time to be explored, up to the fewest sittings that tell anything,
 and to be confirmed. Where one was far faster whenever it was looked at, two sittings to confirm it are held even if
 they take longer: nobody wants to lose what is twice as fast because it opens slowly. A `patient` contest holds the
-fewest sittings that tell anything however long they take: it decides over all that was done before it.
+fewest sittings that tell anything however long they take: it decides over all that was done before it. Where sittings
+last seconds, a smaller difference is enough to be confirmed after two of them, with no more than it took to find; and
+what is far faster is confirmed with two.
 
 Whoever looks again and again until something differs finds differences that are not there. They do not survive
 a second, independent look. Exploring may look as often as it likes: it accepts nothing. What accepts are looks at fresh
@@ -49,7 +51,9 @@ _LEAST_TO_TELL = 4
 _MOST_SITTINGS = 40
 _ATTEMPTS = 3
 _LEAST_TO_SETTLE, _MOST_TO_SETTLE = 12, 160
-_OBVIOUS = math.log(1.2)  # of a speed-up: few sittings settle it
+_OBVIOUS, _OBVIOUS_IF_SLOW = math.log(1.2), math.log(1.08)  # of a speed-up: few sittings settle it
+_FAR = math.log(1.5)
+_SLOW_SECONDS = 2.0  # of a sitting
 _LEAST_OBVIOUS = 2
 _LOOKS = 2  # while settling, at equal distances
 _PRECISE = 0.02  # width of a median's interval that asks for no more
@@ -154,7 +158,7 @@ class Contest:
     def _is_explored(self, c: Challenger) -> bool:
         if c.verdict is not None:
             return True
-        is_obvious = len(c.explored) >= _LEAST_OBVIOUS and _is_obvious(c.explored)
+        is_obvious = len(c.explored) >= _LEAST_OBVIOUS and self._is_obvious(c.explored)
         c.told_apart = is_obvious or c.explored.speedup(_SURE).excludes(1.0)
         likely, band = c.explored.speedup(REPORTED), 1.0 + self._method.negligible
         if len(c.explored) >= _LEAST_TO_TELL and 1.0 / band < likely.low and likely.high < band:
@@ -162,9 +166,23 @@ class Contest:
             return True
         return c.told_apart or len(c.explored) >= _MOST_SITTINGS
 
+    def _is_obvious(self, evidence: Evidence) -> bool:
+        """Whether a few sittings will tell: none of those seen so far was anywhere near 1."""
+        return _all_beyond(evidence, _OBVIOUS_IF_SLOW if self._is_slow else _OBVIOUS)
+
+    @property
+    def _is_slow(self) -> bool:
+        return self._bench.clock() - self._start > _SLOW_SECONDS * self._sittings
+
+    def _to_confirm(self, explored: Evidence) -> int:
+        """Sittings."""
+        if self._is_slow and _all_beyond(explored, _FAR):
+            return _LEAST_OBVIOUS
+        return max(_LEAST_TO_TELL, math.ceil((1.0 if self._is_slow else _CONFIRM_GROWTH) * len(explored)))
+
     def _confirm(self, challengers: Sequence[Challenger]) -> None:
         fresh = {c.subject: Evidence() for c in challengers}
-        wanted = {c.subject: max(_LEAST_TO_TELL, math.ceil(_CONFIRM_GROWTH * len(c.explored))) for c in challengers}
+        wanted = {c.subject: self._to_confirm(c.explored) for c in challengers}
         playing = list(challengers)
         while playing := self._still_confirmed(playing, fresh):
             for sitting in self._sit_twice("confirm", playing):
@@ -183,11 +201,11 @@ class Contest:
         if not self._method.further or self._hurried():
             return []
         few = [c for c in playing if len(fresh[c.subject]) < _LEAST_OBVIOUS]
-        return [c for c in few if _is_obvious(c.explored) and c.explored.speedup(_SURE).value > 1.0]
+        return [c for c in few if self._is_obvious(c.explored) and c.explored.speedup(_SURE).value > 1.0]
 
     def _judge(self, c: Challenger, fresh: Evidence) -> None:
         was_faster = c.explored.speedup(_SURE).value > 1.0
-        least = _LEAST_OBVIOUS if _is_obvious(c.explored) else _LEAST_TO_TELL
+        least = _LEAST_OBVIOUS if self._is_obvious(c.explored) else _LEAST_TO_TELL
         c.told_apart = False
         c.explored.extend(fresh)
         if len(fresh) < least:
@@ -203,7 +221,7 @@ class Contest:
         pace = self._sittings / max(self._bench.clock() - self._start, 1e-9)
         fitting = math.floor(pace * (self._last - self._bench.clock()))
         wanted = min(max(fitting, _LEAST_TO_SETTLE), _MOST_TO_SETTLE)
-        if all(_is_obvious(c.explored) for c in self._undecided()):
+        if all(self._is_obvious(c.explored) for c in self._undecided()):
             wanted = min(wanted, _LEAST_TO_SETTLE)
         if self._last == self._deadline or wanted > 2 * fitting:
             return
@@ -302,10 +320,10 @@ class Contest:
         )
 
 
-def _is_obvious(evidence: Evidence) -> bool:
-    """Whether a few sittings will tell: none of those seen so far was anywhere near 1, and all on one side."""
+def _all_beyond(evidence: Evidence, far: float) -> bool:
+    """And on the same side of 1."""
     ratios = evidence.log_ratios
-    return bool(ratios) and (min(ratios) > _OBVIOUS or max(ratios) < -_OBVIOUS)
+    return bool(ratios) and (min(ratios) > far or max(ratios) < -far)
 
 
 def _latency(samples: list[float], runs: int) -> Latency | None:

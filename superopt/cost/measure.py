@@ -21,6 +21,8 @@ from superopt.runtime.values import Value
 # Raise it whenever times measured before and after a change to this package cannot be compared.
 METHOD_VERSION = 1
 TOGETHER_UP_TO = 1 << 30
+LARGE = 200 << 20
+"""Bytes of models that take a second or two to open."""
 _WARM_UP_SHARE = 0.05
 
 
@@ -56,8 +58,8 @@ def compare(
     """All subjects on the same inputs, each against the first; in a part of the time from when on it is `hurried`.
 
     Models that together exceed `together_up_to` bytes are opened one at a time, so that memory never holds
-    more than the largest. Sittings wait for their `turn`; the method's seconds do not run meanwhile. Models for a GPU
-    are opened outside of it, and started in it.
+    more than the largest. Sittings wait for their `turn`; the method's seconds do not run meanwhile. Large models for a
+    GPU are opened outside of it, and started in it.
     """
     names = [subject.name for subject in subjects]
     if not names or len(set(names)) < len(names):
@@ -70,15 +72,16 @@ def compare(
 
     method = method or Method()
     warm_up_seconds = _WARM_UP_SHARE * method.seconds / len(subjects)
-    aside = opening(turn, subjects[0].deployment)
+    aside = opening(turn, subjects[0].deployment, sum(subject.bytes for subject in subjects))
     bench = Bench(open_runner, turn.paused(clock), method.sample_seconds, warm_up_seconds, aside)
     with without_garbage_collection():
         return Contest(names, bench, method, together, tell, hurried, turn).run()
 
 
-def opening(turn: Turn, deployment: Deployment) -> Callable[[], contextlib.AbstractContextManager[None]]:
-    """Where models are opened: that is work for a CPU, beside which others may measure on a GPU, not on the CPU."""
-    return turn.aside if deployment.target == "cuda" else contextlib.nullcontext
+def opening(turn: Turn, deployment: Deployment, size: int) -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """Where models are opened: that is work for a CPU, beside which others may measure on a GPU, not on the CPU. Small
+    ones are opened sooner than another would give the turn back."""
+    return turn.aside if deployment.target == "cuda" and size >= LARGE else contextlib.nullcontext
 
 
 class OpenModel:

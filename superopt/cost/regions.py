@@ -81,7 +81,7 @@ def time_regions(
 
     Without a time for the first, because it cannot run, none has one. With the time of a `yardstick` in quiet, times
     of different calls can be compared. To `finish` is to time every region, however briefly, past the seconds given.
-    They are opened outside the `turn`, where that disturbs nobody, and started in it.
+    Large ones are opened outside the `turn`, where that disturbs nobody, and started in it.
     """
 
     def open_runner(index: int) -> Runner:
@@ -89,8 +89,10 @@ def time_regions(
 
     if not subjects:
         return []
-    bench = Bench(open_runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS, opening(turn, deployment))
-    race = Race([s.size for s in subjects], bench, tell or _silent, random.Random(seed), yardstick, hurried)
+    sizes = [subject.size for subject in subjects]
+    aside = opening(turn, deployment, sum(sizes))
+    bench = Bench(open_runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS, aside)
+    race = Race(sizes, bench, tell or _silent, random.Random(seed), yardstick, hurried)
     with without_garbage_collection():
         return race.run(seconds, finish)
 

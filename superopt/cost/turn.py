@@ -1,8 +1,8 @@
 """Whose turn it is on a device: several processes may work for one, and only one of them at a time runs models there.
 
-A lock on a file is the turn; the kernel frees it when its holder dies, however that happens. Whoever wants it stands
-at a second lock first, the door, and holds that until it has the turn: so nobody who gives the turn back and wants it
-again comes before one who waits.
+A lock on a file is the turn; the kernel frees it when its holder dies, however that happens. Of those who want it the
+one that came first goes first, also if it had the turn just now: so runs end one after the other, and those behind use
+the device while the first does something else. Who has waited for two minutes goes before all that have not.
 
 The turn is held for a burst of work that belongs together, such as two sittings or one race. Who has it and is not
 going to use the device for a while steps `aside`. Time spent waiting is nobody's fault and counts against no budget: by
@@ -12,6 +12,8 @@ going to use the device for a while steps `aside`. Time spent waiting is nobody'
 from __future__ import annotations
 
 import fcntl
+import os
+import struct
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -20,13 +22,16 @@ from typing import IO
 
 POLL_SECONDS = 0.02
 TELL_SECONDS = 1.0
+LONG_SECONDS = 120.0
+"""From here on who waits goes first."""
+_FLOCK = "hhqqi0q"  # type, whence, start, length, process: struct flock
 
 
 class Turn:
     def __init__(self, file: Path | None = None, tell: Callable[[], None] = lambda: None) -> None:
         """Without a file nobody else is there, and it is always our turn. `tell` is called now and then while we
         wait."""
-        self._file, self._tell = file, tell
+        self._file, self._tell, self._came = file, tell, time.time_ns()
         self._held: IO[bytes] | None = None
         self.waited = 0.0
         """Seconds so far."""
@@ -67,24 +72,59 @@ class Turn:
 
     def _hold(self, turn: IO[bytes]) -> None:
         assert self._file is not None
-        with open(self._file.with_name(f"{self._file.name}.door"), "ab") as door:
-            self._wait_for(door)
-            self._wait_for(turn)
+        with _Queue(self._file.with_name(f"{self._file.name}.queue"), self._came) as queue:
+            self._wait_for(turn, queue)
         self._held = turn
 
-    def _wait_for(self, lock: IO[bytes]) -> None:
-        began, before, told = time.monotonic(), self.waited, 0.0
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                time.sleep(POLL_SECONDS)
+    def _wait_for(self, turn: IO[bytes], queue: _Queue) -> None:
+        began, before, told, is_long = time.monotonic(), self.waited, 0.0, False
+        while not (queue.is_first and _is_free(turn)):
+            time.sleep(POLL_SECONDS)
             waiting = time.monotonic() - began
             self.waited = before + waiting
+            if waiting >= LONG_SECONDS and not is_long:
+                queue.step_forward()
+                is_long = True
             if waiting - told >= TELL_SECONDS:
                 told = waiting
                 self._tell()
+
+
+class _Queue:
+    """Who waits holds a lock on one byte of a file, which nothing is written to: the one whose number is the time, in
+    nanoseconds, at which it came. So whether anybody is before us is a question to the kernel."""
+
+    def __init__(self, file: Path, came: int) -> None:
+        self._handle, self._place = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), came
+        self._lock(fcntl.F_OFD_SETLKW, fcntl.F_WRLCK, self._place, 1)
+
+    def __enter__(self) -> _Queue:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)  # and the lock with it
+
+    @property
+    def is_first(self) -> bool:
+        found = self._lock(fcntl.F_OFD_GETLK, fcntl.F_WRLCK, 0, self._place)
+        return struct.unpack(_FLOCK, found)[0] == fcntl.F_UNLCK
+
+    def step_forward(self) -> None:
+        """Before all that are there by their nanoseconds: to the byte that is a time in microseconds."""
+        self._place = time.time_ns() // 1000
+        self._lock(fcntl.F_OFD_SETLKW, fcntl.F_WRLCK, self._place, 1)
+
+    def _lock(self, command: int, kind: int, start: int, length: int) -> bytes:
+        return fcntl.fcntl(self._handle, command, struct.pack(_FLOCK, kind, os.SEEK_SET, start, length, 0))
+
+
+def _is_free(turn: IO[bytes]) -> bool:
+    """Then it is ours."""
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 ALONE = Turn()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
@@ -103,9 +104,10 @@ def slow_to_open(gain: float, runs: int, further: float) -> list[Comparison]:
 
 def test_what_is_slow_to_open_is_told_apart_in_further_time() -> None:
     assert count(slow_to_open(1.4, 20, further=0.0), "faster") >= 19
-    assert count(slow_to_open(1.15, 20, further=0.0), "faster") == 0
-    found = slow_to_open(1.15, 20, further=40.0)
-    assert count(found, "faster") >= 19
+    assert count(slow_to_open(1.15, 20, further=0.0), "faster") >= 15
+    assert count(slow_to_open(1.06, 20, further=0.0), "faster") == 0
+    found = slow_to_open(1.06, 20, further=40.0)
+    assert count(found, "faster") >= 18
     assert max(comparison.seconds for comparison in found) < 90
 
 
@@ -114,9 +116,10 @@ def test_what_is_twice_as_fast_is_not_lost_because_it_opens_slowly() -> None:
     found = [contest(World(k, weather), [RUN, RUN / 2], Method(seconds=5.0, further=60.0)) for k in range(10)]
     assert count(found, "faster") == 10
     assert all(c.seconds < 4 * 30 for c in found)  # two sittings to see it, two to confirm it
-    likely = [contest(World(k, weather), [RUN, RUN / 1.1], Method(seconds=5.0, further=60.0)) for k in range(10)]
-    assert count(likely, "faster") == 0
-    assert all(c.seconds < 5 + 60 + 2 * 30 for c in likely)
+    for gain in (1.05, 1.0):
+        likely = [contest(World(k, weather), [RUN, RUN / gain], Method(seconds=5.0, further=60.0)) for k in range(40)]
+        assert count(likely, "faster") == 0
+        assert all(c.seconds < 5 + 60 + 2 * 30 for c in likely)
 
 
 def test_the_patient_hold_as_many_sittings_as_tell_something() -> None:
@@ -133,6 +136,17 @@ def test_the_patient_hold_as_many_sittings_as_tell_something() -> None:
     assert count(equal, "faster") <= 1
     assert all(c.seconds < (4 + 6) * 30 for c in equal)  # to see it, and to confirm it
     assert all(c.pairs[0].sittings >= 4 for c in equal)
+    for gain, sittings in ((1.15, 2 + 4), (2.0, 2 + 2)):
+        ahead = found(gain, patient=True)
+        assert count(ahead, "faster") >= 38
+        assert median(c.seconds for c in ahead) < (sittings + 0.5) * 30
+
+
+def test_the_patient_are_not_taken_in_by_chance() -> None:
+    weather = Weather(noise=0.02, luck=0.04, opening=5.0)
+    method = Method(seconds=5.0, further=5.0, patient=True)
+    found = [contest(World(k, weather), [RUN, RUN], method) for k in range(200)]
+    assert count(found, "faster") <= 6
 
 
 def test_of_what_is_slow_to_open_no_more_equal_models_are_accepted() -> None:

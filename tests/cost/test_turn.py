@@ -1,4 +1,4 @@
-"""Turns on a device: bursts of several processes never overlap, nobody is passed over, and waiting costs no budget."""
+"""Turns on a device: bursts of several processes never overlap, who came first goes first, waiting costs no budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from superopt.cost.contest import Contest, Method
-from superopt.cost.measure import opening
+from superopt.cost.measure import LARGE, opening
 from superopt.cost.sitting import Bench
 from superopt.cost.turn import Turn
 from superopt.runtime.deployment import Deployment, Target
@@ -62,13 +62,6 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def until_locked(path: Path) -> None:
-    end = time.monotonic() + 60
-    while not is_locked(path):
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
 def test_bursts_of_several_processes_never_overlap(tmp_path: Path) -> None:
     processes = [start(BURSTS, tmp_path / "turn", tmp_path / f"log{i}") for i in range(3)]
     assert [process.wait(120) for process in processes] == [0, 0, 0]
@@ -94,21 +87,70 @@ def test_the_turn_of_a_killed_process_is_free(tmp_path: Path) -> None:
     holder.stdout.close()
 
 
-def test_whoever_waits_comes_before_whoever_had_it(tmp_path: Path) -> None:
-    ours, order = Turn(tmp_path / "turn"), list[str]()
+class Waiter:
+    """A thread that takes a turn once it is told to, and notes its name then."""
 
-    def wait() -> None:
-        with Turn(tmp_path / "turn").taken():
-            order.append("theirs")
+    def __init__(self, file: Path, name: str, order: list[str]) -> None:
+        self._waits = threading.Event()
+        turn = Turn(file, self._waits.set)
 
-    other = threading.Thread(target=wait)
+        def take() -> None:
+            with turn.taken():
+                order.append(name)
+
+        self._thread = threading.Thread(target=take)
+
+    def wait(self) -> None:
+        """For the turn, which another has."""
+        self._thread.start()
+        assert self._waits.wait(60)
+
+    def join(self) -> None:
+        self._thread.join(60)
+
+
+def test_of_those_that_wait_the_one_that_came_first_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("superopt.cost.turn.TELL_SECONDS", 0.0)
+    order: list[str] = []
+    first, second, third = (Waiter(tmp_path / "turn", name, order) for name in ("first", "second", "third"))
+    with Turn(tmp_path / "turn").taken():
+        for waiter in (third, first, second):
+            waiter.wait()
+        assert order == []
+    for waiter in (first, second, third):
+        waiter.join()
+    assert order == ["first", "second", "third"]
+
+
+def test_who_came_first_may_have_the_turn_again_before_one_that_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("superopt.cost.turn.TELL_SECONDS", 0.0)
+    monkeypatch.setattr("superopt.cost.turn.POLL_SECONDS", 0.5)
+    order: list[str] = []
+    ours = Turn(tmp_path / "turn")
+    other = Waiter(tmp_path / "turn", "theirs", order)
     with ours.taken():
-        other.start()
-        until_locked(tmp_path / "turn.door")
+        other.wait()
     with ours.taken():
         order.append("ours")
     other.join()
-    assert order == ["theirs", "ours"]
+    assert order == ["ours", "theirs"]
+
+
+def test_who_has_waited_long_goes_before_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("superopt.cost.turn.TELL_SECONDS", 0.0)
+    order: list[str] = []
+    first, second = (Waiter(tmp_path / "turn", name, order) for name in ("first", "second"))
+    with Turn(tmp_path / "turn").taken():
+        monkeypatch.setattr("superopt.cost.turn.LONG_SECONDS", 0.1)
+        second.wait()
+        time.sleep(0.5)
+        monkeypatch.setattr("superopt.cost.turn.LONG_SECONDS", 60.0)
+        first.wait()
+    for waiter in (first, second):
+        waiter.join()
+    assert order == ["second", "first"]
 
 
 def test_waiting_is_told_and_left_out_of_the_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,12 +233,12 @@ def test_who_steps_aside_lets_another_have_the_turn_and_waits_for_it_again(tmp_p
     assert not is_locked(file)
 
 
-def test_models_for_a_gpu_are_opened_aside_and_those_for_a_cpu_are_not(tmp_path: Path) -> None:
+def test_large_models_for_a_gpu_are_opened_aside_and_others_are_not(tmp_path: Path) -> None:
     file = tmp_path / "turn"
     turn = Turn(file)
-    targets: dict[Target, bool] = {"cpu": True, "cuda": False}
-    for target, locked in targets.items():
-        with turn.taken(), opening(turn, Deployment(target))():
+    kinds: dict[tuple[Target, int], bool] = {("cpu", LARGE): True, ("cuda", LARGE): False, ("cuda", LARGE - 1): True}
+    for (target, size), locked in kinds.items():
+        with turn.taken(), opening(turn, Deployment(target), size)():
             assert is_locked(file) == locked
 
 

@@ -38,6 +38,6 @@ def test_two_jobs_side_by_side_end_with_checked_results(tmp_path: Path) -> None:
     assert [report.check.status for report in reports] == ["equal", "equal"]
     assert all(report.rewrites for report in reports)
     assert sorted(path.name for path in (tmp_path / "locks").glob("cpu-turn*")) == [
-        "cpu-turn.lock", "cpu-turn.lock.door",
+        "cpu-turn.lock", "cpu-turn.lock.queue",
     ]  # fmt: skip
     assert not any("Traceback" in line for line in running.noise), running.noise
