@@ -14,12 +14,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.predictor import rank_correlation, typical_error
 from benchmarks.texts import aligned, without_folders
+from superopt.cost.calibration import spared
 from superopt.cost.coefficients import Coefficients, priors
 from superopt.cost.contents import Contents, machine_of, merged
 from superopt.cost.costs import read_costs
@@ -27,7 +29,7 @@ from superopt.cost.fit import OF_REGIONS, OF_SAMPLES, Observation, fit
 from superopt.cost.machine import Machine
 from superopt.cost.predict import Predictor
 from superopt.cost.regions import REGION_METHOD, region_key
-from superopt.cost.samples import samples
+from superopt.cost.samples import launches, samples
 from superopt.cost.timer import RegionTimer
 from superopt.cost.trained import FILE, Trained, written
 from superopt.cost.workloads import host
@@ -73,7 +75,7 @@ def held_out(observations: Sequence[Observation], start: Coefficients) -> list[t
     found: list[tuple[float, float]] = []
     for fold in range(FOLDS):
         prices = fit([o for k, o in enumerate(observations) if k % FOLDS != fold], start, OF_SAMPLES)
-        found += [(prices.price(o.amounts), o.seconds) for o in observations[fold::FOLDS]]
+        found += [(prices.price(o.amounts), o.seconds + start.spared) for o in observations[fold::FOLDS]]
     return found
 
 
@@ -93,16 +95,18 @@ def train(contents: Contents, machine: Machine, models: Sequence[Path]) -> tuple
     }
     single = list(of_samples(times, machine.target))
     regions = list(of_regions(times, models, Deployment(machine.target)))
-    first = fit(single, priors(machine.target), OF_SAMPLES)
-    rows = [row(machine, text, "sample operators, held out", held_out(single, priors(machine.target)))]
+    start = replace(priors(machine.target), spared=spared(times[region_key(host(), launches(), {})]))
+    first = fit(single, start, OF_SAMPLES)
+    rows = [row(machine, text, "sample operators, held out", held_out(single, start))]
     if regions:
-        pairs = [(first.price(o.amounts), o.seconds) for o in regions]
+        pairs = [(first.price(o.amounts), o.seconds + start.spared) for o in regions]
         rows.append(row(machine, text, "regions of models, not seen", pairs))
     prices = fit(regions, first, OF_REGIONS)
     shown = {column.text: float(f"{seconds:.4g}") for column, seconds in sorted(prices.seconds.items())}
     return Trained(
         target=machine.target, device=machine.device, driver=machine.driver, runtime=machine.runtime,
         deployment=text, observations=len(single) + len(regions), seconds=shown,
+        spared=float(f"{start.spared:.4g}"),
     ), rows  # fmt: skip
 
 

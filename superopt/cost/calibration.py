@@ -6,13 +6,14 @@ Times go through the timer, so a cost file keeps them; coefficients follow from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from superopt.cost.coefficients import Coefficients
 from superopt.cost.fit import OF_SAMPLES, Observation, fit
 from superopt.cost.predict import Predictor
 from superopt.cost.race import MOST_OPEN
 from superopt.cost.regions import region_key, region_subject
-from superopt.cost.samples import samples
+from superopt.cost.samples import CHAIN, launches, samples
 from superopt.cost.timer import RegionTimer
 from superopt.cost.trained import start_of
 from superopt.cost.workloads import host
@@ -52,4 +53,13 @@ def _fitted(timer: RegionTimer, graphs: Iterable[Graph]) -> Coefficients:
         told = timer.recall(region_key(host(), graph, {}))
         if told is not None and told.seconds is not None:
             seen.append(Observation(predictor.amounts(graph), told.seconds))
-    return fit(seen, start_of(timer.deployment.target, timer.machine.device), OF_SAMPLES)
+    start = start_of(timer.deployment.target, timer.machine.device)
+    chain = timer.recall(region_key(host(), launches(), {}))
+    if chain is not None and chain.seconds is not None:
+        start = replace(start, spared=spared(chain.seconds))
+    return fit(seen, start, OF_SAMPLES)
+
+
+def spared(seconds: float) -> float:
+    """Of a launch among others, by the time of many: the empty model has one of them."""
+    return seconds / (CHAIN - 1)

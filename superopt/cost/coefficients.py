@@ -13,6 +13,9 @@ class Coefficients:
     """By column; one that is missing is priced like its general column, and that one like nothing known: 0."""
 
     seconds: Mapping[Column, float] = field(default_factory=dict[Column, float])
+    spared: float = 0.0
+    """Seconds of a launch among others. No measured time contains it: the empty model, whose time is subtracted, has a
+    launch of its own."""
 
     def of(self, column: Column) -> float:
         found = self.seconds.get(column)

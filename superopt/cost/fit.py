@@ -50,15 +50,17 @@ class Observation(NamedTuple):
 
 
 def fit(observations: Iterable[Observation], start: Coefficients, trust: Trust) -> Coefficients:
-    """The same for the same observations in the same order."""
-    seen = [o for o in observations if o.seconds > 0 and any(amount > 0 for _, amount in o.amounts)]
+    """The same for the same observations in the same order. What was `spared` when they were measured is added."""
+    spent = (Observation(o.amounts, o.seconds + start.spared) for o in observations if o.seconds > 0)
+    seen = [o for o in spent if any(amount > 0 for _, amount in o.amounts)]
     if not seen:
         return start
     general = _scales(seen, start, {}, trust.general, trust.far_off)
     moved = Coefficients({c: s * general.get(c.general, 1.0) for c, s in start.seconds.items()})
     singles = {c: c for o in seen for c, _ in o.amounts}
     scales = _scales(seen, moved, singles, trust.single, trust.far_off)
-    return Coefficients({**moved.seconds, **{c: moved.of(c) * scale for c, scale in scales.items()}})
+    prices = {**moved.seconds, **{c: moved.of(c) * scale for c, scale in scales.items()}}
+    return Coefficients(prices, start.spared)
 
 
 def _scales(

@@ -11,7 +11,7 @@ from superopt.ir.types import DType
 _RUNTIME = "com.microsoft"
 _LARGE, _SMALL = (1, 64, 56, 56), (16, 256)
 _ROWS = ((128, 256), (256, 768))
-_CHAIN = 24
+CHAIN = 24
 
 _FUNCTIONS = (
     "Sigmoid",
@@ -63,7 +63,7 @@ def samples(target: str = "cpu") -> Iterator[Graph]:
     if target == "cuda":
         for dtype in (DType.FLOAT32, DType.FLOAT16):
             yield from _for_large_devices(dtype)
-    yield _launches()
+    yield launches()
     yield from _products()
     yield from (_convolution(*sizes) for sizes in _CONVOLUTIONS)
     yield _convolution(64, 64, 64, 3, 28, stride=2)
@@ -219,11 +219,11 @@ def _one(
     return workload(inputs, node(op, inputs, *shapes, domain=domain, attributes=attributes))
 
 
-def _launches() -> Graph:
+def launches() -> Graph:
     """Many nodes that do next to nothing."""
     x, y = data(0, (4,)), data(1, (4,))
     nodes = [node("Sub", [x, y], (4,))]
-    while len(nodes) < _CHAIN:
+    while len(nodes) < CHAIN:
         nodes.append(node("Sub", [nodes[-1].outputs[0], y], (4,)))
     return workload([x, y], *nodes)
 

@@ -33,10 +33,12 @@ class Trained(BaseModel):
     observations: int
     seconds: Mapping[str, float]
     """By the text of a column."""
+    spared: float = 0.0
 
     @property
     def coefficients(self) -> Coefficients:
-        return Coefficients({**priors(self.target).seconds, **{_column(t): s for t, s in self.seconds.items()}})
+        learned = {_column(text): seconds for text, seconds in self.seconds.items()}
+        return Coefficients({**priors(self.target).seconds, **learned}, self.spared)
 
 
 _MANY = TypeAdapter(list[Trained])

@@ -63,3 +63,13 @@ def test_the_same_observations_give_the_same_coefficients():
 
 def test_nothing_seen_changes_nothing():
     assert fit([Observation((), 1.0), Observation(((ADD, 1.0),), 0.0)], START, OF_SAMPLES) is START
+
+
+def test_what_an_empty_model_takes_from_each_time_is_added_to_what_is_launched() -> None:
+    truth = Coefficients({LAUNCH: 2e-6, ADD: 1e-10, EXP: 1e-10})
+    spared = 1.5e-6
+    seen = [Observation(((LAUNCH, 1.0), (ADD, 1e3 * k)), truth.of(LAUNCH) + 1e-7 * k - spared) for k in range(1, 20)]
+    assert fit(seen, START, OF_SAMPLES).of(LAUNCH) < 1e-6
+    found = fit(seen, Coefficients(START.seconds, spared), OF_SAMPLES)
+    assert found.of(LAUNCH) == pytest.approx(truth.of(LAUNCH), rel=0.1)
+    assert found.spared == spared
