@@ -71,6 +71,7 @@ WRITTEN = HERE.parent / "tests" / "generate"
 """What people wrote before the generator found it, and laws from the literature."""
 FORMER = ("handwritten.rules", "replaced.rules")
 DEVICES: dict[Target, str] = {"cpu": "", "cuda": "NVIDIA H200"}
+RECORDED = Deployment("cuda", threads=1, provider_options=(("enable_cuda_graph", "1"),))
 STEPS = 3
 WORTH = 0.999
 """Predicted cost, over the region's own, from which on a graph is used."""
@@ -120,7 +121,7 @@ class Searched:
 
 def search(model: Model, graph: Graph, book: Rulebook, target: Target, candidates: int) -> Searched:
     """What the rules make of a tidied model."""
-    prices: Coefficients = start_of(target, DEVICES[target]) if DEVICES[target] else priors(target)
+    prices: Coefficients = start_of(RECORDED, DEVICES[target]) if DEVICES[target] else priors(target)
     predictor = Predictor({}, prices)
     rewriter = Rewriter(
         book.registry, model.opset, Vocabulary(cuda=target == "cuda", for_cuda=target == "cuda"), model.functions

@@ -4,8 +4,8 @@
     superopt calibrate MODEL… --costs FILE; superopt costs export FILE -o DEVICE.costs     (on the device)
     python benchmarks/train.py DEVICE.costs… [--models MODEL…] [--save]
 
-For each device: sample operators by cross-validation (prices from four fifths of them, asked for the rest), then the
-regions of the models given, with prices from the samples alone. Spearman's correlation and the typical error as a
+For each device and deployment: sample operators by cross-validation (prices from four fifths, asked for the rest), then
+the regions of the models given, with prices from the samples alone. Spearman's correlation and the typical error as a
 factor. --save writes superopt/cost/trained.json, from samples and regions, and results/predictor-trained.txt.
 """
 
@@ -45,6 +45,8 @@ from superopt.search.workshop import Workshop
 
 RESULT = Path(__file__).parent / "results" / "predictor-trained.txt"
 FOLDS = 5
+ENOUGH = 100
+"""Samples under one deployment."""
 COLUMNS = ("device", "deployment", "what", "how many", "rank correlation", "typical error")
 
 
@@ -84,18 +86,28 @@ def row(machine: Machine, deployment: str, what: str, pairs: Sequence[tuple[floa
     return machine.text, deployment, what, str(len(pairs)), f"{correlation:.3f}", typical_error(pairs)
 
 
-def train(contents: Contents, machine: Machine, models: Sequence[Path]) -> tuple[Trained, list[tuple[str, ...]]]:
-    """From the deployment that most is known of."""
-    text, _ = max(contents.deployments(machine).items(), key=lambda pair: (pair[1], pair[0]))
-    times = {
-        key.structure: entry.time.seconds
-        for key, entry in contents.regions.items()
-        if (machine_of(key), key.deployment, key.method) == (machine, text, REGION_METHOD)
-        and entry.time.seconds is not None
-    }
-    single = list(of_samples(times, machine.target))
-    regions = list(of_regions(times, models, Deployment(machine.target)))
-    start = replace(priors(machine.target), spared=spared(times[region_key(host(), launches(), {})]))
+def train(
+    contents: Contents, machine: Machine, models: Sequence[Path]
+) -> Iterator[tuple[Trained, list[tuple[str, ...]]]]:
+    """From each deployment that enough is known of, that which most is known of first."""
+    counts = contents.deployments(machine)
+    for text in sorted(counts, key=lambda text: (-counts[text], text)):
+        times = {
+            key.structure: entry.time.seconds
+            for key, entry in contents.regions.items()
+            if (machine_of(key), key.deployment, key.method) == (machine, text, REGION_METHOD)
+            and entry.time.seconds is not None
+        }
+        single = list(of_samples(times, machine.target))
+        if len(single) >= ENOUGH:
+            regions = list(of_regions(times, models, Deployment(machine.target)))
+            yield trained(machine, text, times[region_key(host(), launches(), {})], single, regions)
+
+
+def trained(
+    machine: Machine, text: str, chain: float, single: Sequence[Observation], regions: Sequence[Observation]
+) -> tuple[Trained, list[tuple[str, ...]]]:
+    start = replace(priors(machine.target), spared=spared(chain))
     first = fit(single, start, OF_SAMPLES)
     rows = [row(machine, text, "sample operators, held out", held_out(single, start))]
     if regions:
@@ -118,12 +130,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--save", action="store_true")
     given = parser.parse_args(words)
     contents = merged([read_costs(file) for file in given.costs]).contents
-    found = [train(contents, machine, given.models) for machine in contents.machines]
+    found = [each for machine in contents.machines for each in train(contents, machine, given.models)]
     command = without_folders(f"python benchmarks/train.py {' '.join(words)}")
     text = f"{command}\n\n{aligned([COLUMNS, *(r for _, rows in found for r in rows)])}\n"
     print(text, end="")
     if given.save:
-        FILE.write_text(written([trained for trained, _ in found]))
+        FILE.write_text(written([learned for learned, _ in found]))
         RESULT.write_text(text)
     return 0
 

@@ -41,6 +41,11 @@ def calibrate_in_parts(timer: RegionTimer, seconds: float, hurried: Callable[[],
         timer.time(part, seconds * len(part) / (len(others) + 1), finish=True, hurried=hurried)
 
 
+def is_begun(timer: RegionTimer) -> bool:
+    """Whether samples were timed before, on this device under this deployment."""
+    return timer.recall(region_key(host(), launches(), {})) is not None
+
+
 def fitted(timer: RegionTimer) -> Coefficients:
     """From the samples whose times are known; nothing is timed."""
     return _fitted(timer, samples(timer.deployment.target))
@@ -53,7 +58,7 @@ def _fitted(timer: RegionTimer, graphs: Iterable[Graph]) -> Coefficients:
         told = timer.recall(region_key(host(), graph, {}))
         if told is not None and told.seconds is not None:
             seen.append(Observation(predictor.amounts(graph), told.seconds))
-    start = start_of(timer.deployment.target, timer.machine.device)
+    start = start_of(timer.deployment, timer.machine.device)
     chain = timer.recall(region_key(host(), launches(), {}))
     if chain is not None and chain.seconds is not None:
         start = replace(start, spared=spared(chain.seconds))

@@ -1,4 +1,5 @@
-"""Prices learned from measurements of known devices, shipped in trained.json: where a calibration starts from.
+"""Prices learned from measurements of known devices, shipped in trained.json: where a calibration starts from, or what
+takes its place where nobody has calibrated.
 
 What a calibration does not time (an operator that no sample has) keeps the price that was learned there.
 benchmarks/train.py writes the file from cost files.
@@ -15,13 +16,14 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from superopt.cost.coefficients import Coefficients, priors
 from superopt.cost.columns import Column, Unit
-from superopt.runtime.deployment import Target
+from superopt.runtime.deployment import Deployment, Target, parse_deployment
 
 FILE = Path(__file__).with_name("trained.json")
+_INDIFFERENT = frozenset(("cudnn_conv_algo_search", "device_id"))
 
 
 class Trained(BaseModel):
-    """What was learned of one device."""
+    """What was learned of one device under one deployment."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,10 +46,27 @@ class Trained(BaseModel):
 _MANY = TypeAdapter(list[Trained])
 
 
-def start_of(target: Target, device: str) -> Coefficients:
-    """What was learned of this very device; else what is true of most."""
-    known = next((t for t in _shipped() if (t.target, t.device) == (target, device)), None)
-    return priors(target) if known is None else known.coefficients
+def start_of(deployment: Deployment, device: str) -> Coefficients:
+    """What was learned of this very device, if possible under options like these; else what is true of most."""
+    target = deployment.target
+    known = [t for t in _shipped() if (t.target, t.device) == (target, device)]
+    if not known:
+        return priors(target)
+    asked = _options(deployment)
+    return min(known, key=lambda t: len(_options(parse_deployment(t.deployment)) ^ asked)).coefficients
+
+
+def learned(deployment: Deployment, device: str) -> Coefficients | None:
+    """Where that is known of this very device under these very options."""
+    known = (t for t in _shipped() if (t.target, t.device) == (deployment.target, device))
+    same = (t for t in known if _options(parse_deployment(t.deployment)) == _options(deployment))
+    return next((t.coefficients for t in same), None)
+
+
+def _options(deployment: Deployment) -> frozenset[tuple[str, str]]:
+    """Those that kernels depend on: not threads of the CPU, nor how kernels are searched for."""
+    options = {*deployment.provider_settings.items(), *deployment.config, ("level", deployment.level)}
+    return frozenset((name, value) for name, value in options if name not in _INDIFFERENT)
 
 
 def written(devices: Sequence[Trained]) -> str:

@@ -2,7 +2,8 @@
 
 A lock on a file is the turn; the kernel frees it when its holder dies, however that happens. Of those who want it the
 one that came first goes first, also if it had the turn just now: so runs end one after the other, and those behind use
-the device while the first does something else. Who has waited for two minutes goes before all that have not.
+the device while the first does something else. Who had the device for a minute, and again for three, goes behind those
+who had it less: nobody can tell beforehand which runs are long. Who has waited for two minutes goes before all.
 
 The turn is held for a burst of work that belongs together, such as two sittings or one race. Who has it and is not
 going to use the device for a while steps `aside`. Time spent waiting is nobody's fault and counts against no budget: by
@@ -24,6 +25,10 @@ POLL_SECONDS = 0.02
 TELL_SECONDS = 1.0
 LONG_SECONDS = 120.0
 """From here on who waits goes first."""
+SHARES = (60.0, 180.0)
+"""Seconds on the device after which others go before us."""
+_BEHIND = 1 << 61
+"""More than nanoseconds since 1970; three times that are a byte's number still."""
 _FLOCK = "hhqqi0q"  # type, whence, start, length, process: struct flock
 
 
@@ -33,6 +38,7 @@ class Turn:
         wait."""
         self._file, self._tell, self._came = file, tell, time.time_ns()
         self._held: IO[bytes] | None = None
+        self._since = self._used = 0.0
         self.waited = 0.0
         """Seconds so far."""
 
@@ -55,15 +61,16 @@ class Turn:
             try:
                 yield
             finally:
-                self._held = None
+                self._given_back()
 
     @contextmanager
     def aside(self) -> Generator[None]:
         """Give the turn away in here, and wait for it again; where we have none, nothing happens."""
-        turn, self._held = self._held, None
+        turn = self._held
         if turn is None:
             yield
             return
+        self._given_back()
         fcntl.flock(turn, fcntl.LOCK_UN)
         try:
             yield
@@ -72,9 +79,14 @@ class Turn:
 
     def _hold(self, turn: IO[bytes]) -> None:
         assert self._file is not None
-        with _Queue(self._file.with_name(f"{self._file.name}.queue"), self._came) as queue:
+        place = self._came + _BEHIND * sum(self._used >= share for share in SHARES)
+        with _Queue(self._file.with_name(f"{self._file.name}.queue"), place) as queue:
             self._wait_for(turn, queue)
-        self._held = turn
+        self._held, self._since = turn, time.monotonic()
+
+    def _given_back(self) -> None:
+        self._held = None
+        self._used += time.monotonic() - self._since
 
     def _wait_for(self, turn: IO[bytes], queue: _Queue) -> None:
         began, before, told, is_long = time.monotonic(), self.waited, 0.0, False
@@ -92,10 +104,10 @@ class Turn:
 
 class _Queue:
     """Who waits holds a lock on one byte of a file, which nothing is written to: the one whose number is the time, in
-    nanoseconds, at which it came. So whether anybody is before us is a question to the kernel."""
+    nanoseconds, at which it came, or higher. So whether anybody is before us is a question to the kernel."""
 
-    def __init__(self, file: Path, came: int) -> None:
-        self._handle, self._place = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), came
+    def __init__(self, file: Path, place: int) -> None:
+        self._handle, self._place = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), place
         self._lock(fcntl.F_OFD_SETLKW, fcntl.F_WRLCK, self._place, 1)
 
     def __enter__(self) -> _Queue:

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Self
 
 from superopt.cost.cache import CostCache
-from superopt.cost.calibration import calibrate
+from superopt.cost.calibration import calibrate, is_begun
 from superopt.cost.coefficients import Coefficients
 from superopt.cost.memory import peak_resident_bytes
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
-from superopt.cost.trained import start_of
+from superopt.cost.trained import learned, start_of
 from superopt.errors import CannotRun, SuperoptError
 from superopt.ir.onnx.model import OPSETS
 from superopt.ir.onnx.stats import total_bytes
@@ -109,17 +109,20 @@ class Ground:
 
     @cached_property
     def coefficients(self) -> Coefficients:
-        """From the cost file given, or else from the user's own; where neither works, what is true of most devices."""
+        """From the cost file given, or else from the user's own; where nobody has calibrated and the device is one that
+        we know, what was learned of it; where nothing works, what is true of most devices."""
         if self._given is not None:
             return self._given
         self.tell("calibrating", "")
         if self._cache is not None:
             return calibrate(self.timer, CALIBRATION)
+        timed, device = self.trial.timed, self.trial.machine.device
         try:
             with CostCache() as own:
-                return calibrate(RegionTimer(self.trial.timed, own, turn=self.trial.turn), CALIBRATION)
+                timer, known = RegionTimer(timed, own, turn=self.trial.turn), learned(timed, device)
+                return known if known is not None and not is_begun(timer) else calibrate(timer, CALIBRATION)
         except SuperoptError:
-            return start_of(self.trial.deployment.target, self.trial.machine.device)
+            return start_of(timed, device)
 
 
 def region_timer(trial: Trial, cache: CostCache | None, seed: int) -> RegionTimer:

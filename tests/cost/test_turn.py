@@ -138,6 +138,32 @@ def test_who_came_first_may_have_the_turn_again_before_one_that_waits(
     assert order == ["ours", "theirs"]
 
 
+def test_who_had_the_turn_for_long_goes_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("superopt.cost.turn.TELL_SECONDS", 0.0)
+    monkeypatch.setattr("superopt.cost.turn.SHARES", (0.2, 60.0))
+    order: list[str] = []
+    ours, waits = Turn(tmp_path / "turn"), threading.Event()
+    other = Waiter(tmp_path / "turn", "theirs", order)
+    with ours.taken():
+        time.sleep(0.3)
+    third = Turn(tmp_path / "turn")
+
+    def again() -> None:
+        waits.set()
+        with ours.taken():
+            order.append("ours")
+
+    thread = threading.Thread(target=again)
+    with third.taken():
+        thread.start()
+        assert waits.wait(60)
+        time.sleep(0.2)
+        other.wait()
+    thread.join(60)
+    other.join()
+    assert order == ["theirs", "ours"]
+
+
 def test_who_has_waited_long_goes_before_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("superopt.cost.turn.TELL_SECONDS", 0.0)
     order: list[str] = []
