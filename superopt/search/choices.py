@@ -38,19 +38,28 @@ class Choice:
     level: Level | None = None
     provider_options: Pairs = ()
     config: Pairs = ()
+    without: tuple[str, ...] = ()
+    """Provider options that are onnxruntime's own again."""
 
     @property
     def text(self) -> str:
         words = [] if self.threads is None else [f"threads={self.threads}"]
         words += [] if self.level is None else [f"level={self.level}"]
+        words += [f"without {name}" for name in self.without]
         return " ".join([*words, *(f"{name}={value}" for name, value in (*self.provider_options, *self.config))])
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Of the options that it is about."""
+        return frozenset((*(name for name, _ in (*self.provider_options, *self.config)), *self.without))
+
     def applied(self, to: Deployment) -> Deployment:
+        kept = {name: value for name, value in to.provider_options if name not in self.without}
         return replace(
             to,
             threads=to.threads if self.threads is None else self.threads,
             level=self.level or to.level,
-            provider_options=tuple({**dict(to.provider_options), **dict(self.provider_options)}.items()),
+            provider_options=tuple({**kept, **dict(self.provider_options)}.items()),
             config=tuple({**dict(to.config), **dict(self.config)}.items()),
         )
 
@@ -77,6 +86,10 @@ class Contents:
 
 
 LAUNCHES = Choice("launches", provider_options=(("enable_cuda_graph", "1"),))
+_SEARCH = "cudnn_conv_algo_search"
+HEURISTIC = Choice("convolution search", provider_options=((_SEARCH, "HEURISTIC"),))
+EXHAUSTIVE = Choice("convolution search", without=(_SEARCH,))
+"""onnxruntime's default: kernels are chosen by trying them, when a model runs for the first time."""
 
 
 def convolves(contents: Contents) -> bool:
@@ -94,11 +107,12 @@ def contents_of(model: Model) -> Contents:
 
 
 def options_for(base: Deployment, contents: Contents) -> tuple[Choice, ...]:
-    """Choices by dimension, in the order to try them. What the caller has set in the base is not asked again."""
+    """Choices by dimension, in the order to try them. What the caller has set in the base is not asked again. Some
+    take back what a search may start from."""
     found = _on_cuda(contents) if base.target == "cuda" else _on_cpu(base)
     given = {name for name, _ in (*base.provider_options, *base.config)}
-    asked = [c for c in (*found, *_levels(base)) if not given & {n for n, _ in (*c.provider_options, *c.config)}]
-    return tuple(c for c in asked if c.applied(base) != base)
+    asked = [c for c in (*found, *_levels(base)) if not given & c.names]
+    return tuple(c for c in asked if c.without or c.applied(base) != base)
 
 
 def _on_cpu(base: Deployment) -> Iterator[Choice]:
@@ -114,8 +128,7 @@ def _on_cuda(contents: Contents) -> Iterator[Choice]:
     if convolves(contents):
         for options in ((NHWC,), (FUSED_BIAS,), (NHWC, FUSED_BIAS)):
             yield Choice("convolution layout", provider_options=options)
-        for search in ("HEURISTIC", "DEFAULT"):
-            yield Choice("convolution search", provider_options=(("cudnn_conv_algo_search", search),))
+        yield from (HEURISTIC, EXHAUSTIVE)
         yield Choice("convolution workspace", provider_options=(("cudnn_conv_use_max_workspace", "0"),))
     if contents.convolves_sequences:
         yield Choice("convolution of sequences", provider_options=(("cudnn_conv1d_pad_to_nc1d", "1"),))

@@ -21,6 +21,7 @@ from superopt.options import Options
 from superopt.report import CheckReport, TimingReport
 from superopt.runtime.cores import usable_cores
 from superopt.runtime.deployment import Deployment, parse_deployment
+from superopt.search.choices import HEURISTIC
 from superopt.search.deployments import LIKELY, Deployed
 from superopt.search.ending import Ending
 from superopt.search.settling import least, unsettled
@@ -59,6 +60,15 @@ class RecordedTrial(Trial):
             return [None] * len(others)
         columns = zip(*([pair.speedup for pair in comparison.pairs] for comparison in known), strict=True)
         return [least(column) for column in columns]
+
+    @property
+    def _is_hasty(self) -> bool:
+        """Where times were taken so."""
+        return any(HEURISTIC.provider_options[0] in d.provider_options for d in self._deployments)
+
+    @property
+    def _deployments(self) -> list[Deployment]:
+        return [parse_deployment(text) for text in self.contents.deployments(self.machine)]
 
     def timer(self, cache: CostCache) -> RecordedTimer:
         plain, *further = self.ladder

@@ -5,6 +5,9 @@ Without a CUDA graph a small model's time is the host's, who launches one kernel
 those that save launches look better than they are. With channels last a convolution has other kernels: what pays in the
 one layout may cost in the other. So where the original gains by them, which is how it will be deployed, everything is
 timed so.
+
+Kernels of convolutions come from cuDNN's heuristics meanwhile, where a search among all of them finds nothing faster
+for the original: a session is then there in a tenth of the time, and hundreds are opened.
 """
 
 from __future__ import annotations
@@ -18,7 +21,16 @@ from superopt.cost.measure import Subject
 from superopt.errors import CannotRun
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.values import Value
-from superopt.search.choices import FUSED_BIAS, LAUNCHES, NHWC, Choice, Contents, convolves
+from superopt.search.choices import (
+    EXHAUSTIVE,
+    FUSED_BIAS,
+    HEURISTIC,
+    LAUNCHES,
+    NHWC,
+    Choice,
+    Contents,
+    convolves,
+)
 from superopt.search.deployments import LIKELY, Measure
 
 SECONDS = 1.0
@@ -28,16 +40,35 @@ _STAGES = (
     (Choice("convolution layout", provider_options=(NHWC,)),
      Choice("convolution layout", provider_options=(NHWC, FUSED_BIAS))),
 )  # fmt: skip
-_WORDS = {"enable_cuda_graph": "launches recorded in a CUDA graph", "prefer_nhwc": "channels last in convolutions"}
-_SETTLED = frozenset(name for stage in _STAGES for choice in stage for name, _ in choice.provider_options)
+_WORDS = {
+    "enable_cuda_graph": "launches recorded in a CUDA graph",
+    "prefer_nhwc": "channels last in convolutions",
+    "cudnn_conv_algo_search": "convolution kernels by heuristics",
+}
+_SETTLED = HEURISTIC.names.union(*(choice.names for stage in _STAGES for choice in stage))
 
 Gains: TypeAlias = Callable[[Deployment, Sequence[Deployment]], Sequence[float | None]]
 """The original's time under the first over that under each of the others, at the sizes where that is least; None where
 it does not run."""
 
 
-def settled(base: Deployment, contents: Contents, gains: Gains) -> tuple[Deployment, ...]:
-    """From the base to what everything is timed with, a choice more each time."""
+def settled(base: Deployment, contents: Contents, gains: Gains, hasty: bool = True) -> tuple[Deployment, ...]:
+    """From the base to what everything is timed with, a choice more each time. Whether heuristics may choose kernels is
+    asked where one is `hasty`."""
+    quick = HEURISTIC.applied(base) if hasty and _chooses_kernels(base, contents) else base
+    found = _climbed(quick, contents, gains)
+    if quick == base:
+        return found
+    searched = EXHAUSTIVE.applied(found[-1])
+    (gain,) = gains(found[-1], [searched])
+    if gain is None:  # with heuristics it does not run, or else it is the search that fails
+        return _climbed(base, contents, gains)
+    if gain >= LIKELY:
+        return tuple(map(EXHAUSTIVE.applied, found))
+    return base, *(found[1:] or found)
+
+
+def _climbed(base: Deployment, contents: Contents, gains: Gains) -> tuple[Deployment, ...]:
     found = [base]
     for stage in _stages(base, contents):
         others = [choice.applied(found[-1]) for choice in stage]
@@ -84,7 +115,13 @@ def note(base: Deployment, timed: Deployment) -> str:
     """What to tell of it; empty where nothing was settled."""
     given = dict(base.provider_options)
     told = [words for name, words in _WORDS.items() if name in dict(timed.provider_options) and name not in given]
-    return f"timed with {' and '.join(told)}, as it is best deployed" if told else ""
+    listed = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+    return f"timed with {listed}, as it is best deployed" if told else ""
+
+
+def _chooses_kernels(base: Deployment, contents: Contents) -> bool:
+    given = {name for name, _ in base.provider_options}
+    return base.target == "cuda" and convolves(contents) and not given & HEURISTIC.names
 
 
 def _stages(base: Deployment, contents: Contents) -> list[tuple[Choice, ...]]:

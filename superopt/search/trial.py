@@ -88,7 +88,12 @@ class Trial:
         """From the deployment to that: what does not run under one may under the one before."""
         if self.options.options == "fixed":
             return (self.deployment,)
-        return settled(self.deployment, contents_of(self.model), self._gains)
+        return settled(self.deployment, contents_of(self.model), self._gains, self._is_hasty)
+
+    @property
+    def _is_hasty(self) -> bool:
+        """Whether sessions that open sooner are asked for."""
+        return True
 
     def _gains(self, best: Deployment, others: Sequence[Deployment]) -> Sequence[float | None]:
         subject = Subject(ORIGINAL, _source(self.model), best, size=total_bytes(self.model))

@@ -48,6 +48,16 @@ def test_a_gpu_is_asked_for_what_the_model_can_feel():
     assert len(texts(CUDA, Contents(opaque=True))) > len(with_convolutions)
 
 
+def test_how_kernels_are_searched_for_can_be_taken_back():
+    heuristic, exhaustive = (c for c in options_for(CUDA, CONVOLUTIONS) if c.dimension == "convolution search")
+    quick = heuristic.applied(CUDA)
+    assert quick.provider_options == (("cudnn_conv_algo_search", "HEURISTIC"),)
+    assert heuristic.applied(quick) == quick
+    assert exhaustive.applied(quick) == exhaustive.applied(CUDA) == CUDA
+    assert exhaustive.text == "without cudnn_conv_algo_search"
+    assert not any("algo_search" in text for text in texts(quick, CONVOLUTIONS))
+
+
 def test_what_the_caller_has_set_is_not_asked_again():
     given = Deployment("cuda", 4, provider_options=(("prefer_nhwc", "0"), ("device_id", "1")))
     asked = texts(given, CONVOLUTIONS)

@@ -17,6 +17,7 @@ from superopt.search.settling import measured_gains, note, settled, unsettled
 pytestmark = pytest.mark.unit
 CUDA = Deployment("cuda", threads=1)
 GRAPH, NHWC, BIAS = ("enable_cuda_graph", "1"), ("prefer_nhwc", "1"), ("fuse_conv_bias", "1")
+HASTY = (("cudnn_conv_algo_search", "HEURISTIC"),)
 CONVOLVES = Contents(operators=frozenset(("Conv",)))
 
 
@@ -39,6 +40,32 @@ def test_one_option_comes_on_top_of_the_other() -> None:
     assert chosen({(GRAPH,): None, (NHWC,): 1.3}) == [(), (NHWC,)]
 
 
+def test_heuristics_choose_kernels_where_a_search_finds_none_that_are_faster() -> None:
+    layout = (*HASTY, GRAPH, NHWC)
+    gains = {(*HASTY, GRAPH): 3.0, layout: 1.2, (GRAPH, NHWC): 1.01}
+    assert chosen(gains) == [(), (*HASTY, GRAPH), layout]
+    assert chosen({**gains, (GRAPH, NHWC): 1.1}) == [(), (GRAPH,), (GRAPH, NHWC)]
+    assert chosen({(): 0.9}) == [(), HASTY]
+    assert chosen({(): 1.1}) == [()]
+    assert chosen({**gains, (GRAPH, NHWC): None, (GRAPH,): 2.0}) == [(), (GRAPH,)]
+    products = Contents(operators=frozenset(("MatMul",)))
+    assert chosen({**gains, (GRAPH,): 2.0}, contents=products) == [(), (GRAPH,)]
+    said = Deployment("cuda", 1, provider_options=(("cudnn_conv_algo_search", "EXHAUSTIVE"),))
+    assert chosen(gains, said) == [said.provider_options]
+
+
+def test_who_is_not_hasty_is_asked_nothing_about_heuristics() -> None:
+    asked: list[Deployment] = []
+
+    def noting(best: Deployment, others: Sequence[Deployment]) -> list[float | None]:
+        asked.extend((best, *others))
+        return [2.0] * len(others)
+
+    found = settled(CUDA, CONVOLVES, noting, hasty=False)
+    assert [d.provider_options for d in found][:2] == [(), (GRAPH,)]
+    assert not any(HASTY[0] in d.provider_options for d in asked)
+
+
 def test_what_gains_next_to_nothing_is_not_settled() -> None:
     assert chosen({(GRAPH,): 1.001, (NHWC,): 1.0}) == [()]
 
@@ -56,10 +83,10 @@ def test_a_cpu_and_what_the_caller_has_said_stay_as_they_are() -> None:
 
 
 def test_what_was_settled_can_be_taken_back_and_is_told() -> None:
-    best = Deployment("cuda", 1, provider_options=(("use_tf32", "0"), GRAPH, NHWC))
+    best = Deployment("cuda", 1, provider_options=(("use_tf32", "0"), GRAPH, NHWC, *HASTY))
     assert unsettled(best).provider_options == (("use_tf32", "0"),)
     assert "CUDA graph" in note(CUDA, best)
-    assert "channels last" in note(CUDA, best)
+    assert "channels last in convolutions and convolution kernels by heuristics," in note(CUDA, best)
     assert note(best, best) == ""
 
 
