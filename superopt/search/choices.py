@@ -92,6 +92,11 @@ EXHAUSTIVE = Choice("convolution search", without=(_SEARCH,))
 """onnxruntime's default: kernels are chosen by trying them, when a model runs for the first time."""
 
 
+def is_hasty(deployment: Deployment) -> bool:
+    """Whether heuristics choose kernels."""
+    return set(HEURISTIC.provider_options) <= set(deployment.provider_options)
+
+
 def convolves(contents: Contents) -> bool:
     return contents.any_of(_CONVOLUTIONS)
 

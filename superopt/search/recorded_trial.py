@@ -21,7 +21,7 @@ from superopt.options import Options
 from superopt.report import CheckReport, TimingReport
 from superopt.runtime.cores import usable_cores
 from superopt.runtime.deployment import Deployment, parse_deployment
-from superopt.search.choices import HEURISTIC
+from superopt.search.choices import is_hasty
 from superopt.search.deployments import LIKELY, Deployed
 from superopt.search.ending import Ending
 from superopt.search.settling import least, unsettled
@@ -64,11 +64,7 @@ class RecordedTrial(Trial):
     @property
     def _is_hasty(self) -> bool:
         """Where times were taken so."""
-        return any(HEURISTIC.provider_options[0] in d.provider_options for d in self._deployments)
-
-    @property
-    def _deployments(self) -> list[Deployment]:
-        return [parse_deployment(text) for text in self.contents.deployments(self.machine)]
+        return any(is_hasty(parse_deployment(text)) for text in self.contents.deployments(self.machine))
 
     def timer(self, cache: CostCache) -> RecordedTimer:
         plain, *further = self.ladder

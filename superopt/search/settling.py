@@ -55,7 +55,7 @@ it does not run."""
 def settled(base: Deployment, contents: Contents, gains: Gains, hasty: bool = True) -> tuple[Deployment, ...]:
     """From the base to what everything is timed with, a choice more each time. Whether heuristics may choose kernels is
     asked where one is `hasty`."""
-    quick = HEURISTIC.applied(base) if hasty and _chooses_kernels(base, contents) else base
+    quick = HEURISTIC.applied(base) if hasty and chooses_kernels(base, contents) else base
     found = _climbed(quick, contents, gains)
     if quick == base:
         return found
@@ -77,6 +77,12 @@ def _climbed(base: Deployment, contents: Contents, gains: Gains) -> tuple[Deploy
         if (speedups[best] or 0.0) >= LIKELY:
             found.append(others[best])
     return tuple(found)
+
+
+def chooses_kernels(base: Deployment, contents: Contents) -> bool:
+    """Whether cuDNN searches for kernels, and nobody has said how."""
+    given = {name for name, _ in base.provider_options}
+    return base.target == "cuda" and convolves(contents) and not given & HEURISTIC.names
 
 
 def measured_gains(
@@ -117,11 +123,6 @@ def note(base: Deployment, timed: Deployment) -> str:
     told = [words for name, words in _WORDS.items() if name in dict(timed.provider_options) and name not in given]
     listed = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
     return f"timed with {listed}, as it is best deployed" if told else ""
-
-
-def _chooses_kernels(base: Deployment, contents: Contents) -> bool:
-    given = {name for name, _ in base.provider_options}
-    return base.target == "cuda" and convolves(contents) and not given & HEURISTIC.names
 
 
 def _stages(base: Deployment, contents: Contents) -> list[tuple[Choice, ...]]:

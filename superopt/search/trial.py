@@ -30,10 +30,10 @@ from superopt.runtime.deployment import Deployment
 from superopt.runtime.facts import runtime_facts
 from superopt.runtime.session import Session
 from superopt.runtime.target import resolve_target
-from superopt.search.choices import contents_of
+from superopt.search.choices import HEURISTIC, contents_of, is_hasty
 from superopt.search.deployments import Deployed, comparison_of, search_deployment
 from superopt.search.ending import Ending
-from superopt.search.settling import measured_gains, note, settled
+from superopt.search.settling import chooses_kernels, measured_gains, note, settled
 from superopt.search.sizes import Point, points_of, rows, weigh
 from superopt.search.stages import Tell
 from superopt.version import __version__
@@ -107,7 +107,9 @@ class Trial:
 
     @cached_property
     def _checker(self) -> Checker:
-        return Checker(self.model, self._request, self.here)
+        """With the kernels that models are timed with."""
+        hasty = self.here.target == "cuda" and "ladder" in self.__dict__ and is_hasty(self.timed)
+        return Checker(self.model, self._request, HEURISTIC.applied(self.here) if hasty else self.here)
 
     def check(self, candidate: Path) -> CheckReport:
         self._tell("checking", "")
@@ -267,9 +269,19 @@ class Trial:
 
     @cached_property
     def _feeds(self) -> list[Mapping[str, Any]]:
-        """One input set for each point; the session that found them is closed before anything is timed."""
+        """One input set for each point; the session that found them is closed before anything is timed. The first that
+        runs will do: a search for kernels would take longer at each size that is tried."""
         self._tell("timing", "looking for input sizes that run")
-        with self.turn.taken(), Session(_source(self.model), self.here) as session:
+        hasty = HEURISTIC.applied(self.here) if chooses_kernels(self.here, contents_of(self.model)) else self.here
+        try:
+            return self._feeds_under(hasty)
+        except CannotRun:
+            if hasty == self.here:
+                raise
+            return self._feeds_under(self.here)
+
+    def _feeds_under(self, deployment: Deployment) -> list[Mapping[str, Any]]:
+        with self.turn.taken(), Session(_source(self.model), deployment) as session:
             return [self._feeds_at(point, session) for point in self.points]
 
     def _feeds_at(self, point: Point, session: Session) -> Mapping[str, Any]:
