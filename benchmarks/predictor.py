@@ -154,7 +154,8 @@ def examine(
     predicted = [predictor.region(graph) for graph, _ in timed]
     predictor.refit(timed[::2])
     learned = [predictor.region(graph) if i % 2 else None for i, (graph, _) in enumerate(timed)]
-    return [Region(subject.name, p, t, q) for (_, t), p, q in zip(timed, predicted, learned, strict=True)]
+    spared = coefficients.spared
+    return [Region(subject.name, p, t + spared, q) for (_, t), p, q in zip(timed, predicted, learned, strict=True)]
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:

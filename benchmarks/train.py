@@ -98,10 +98,10 @@ def train(
             if (machine_of(key), key.deployment, key.method) == (machine, text, REGION_METHOD)
             and entry.time.seconds is not None
         }
-        single = list(of_samples(times, machine.target))
-        if len(single) >= ENOUGH:
+        single, chain = list(of_samples(times, machine.target)), times.get(region_key(host(), launches(), {}))
+        if len(single) >= ENOUGH and chain is not None:
             regions = list(of_regions(times, models, Deployment(machine.target)))
-            yield trained(machine, text, times[region_key(host(), launches(), {})], single, regions)
+            yield trained(machine, text, chain, single, regions)
 
 
 def trained(

@@ -67,4 +67,4 @@ def _fitted(timer: RegionTimer, graphs: Iterable[Graph]) -> Coefficients:
 
 def spared(seconds: float) -> float:
     """Of a launch among others, by the time of many: the empty model has one of them."""
-    return seconds / (CHAIN - 1)
+    return max(0.0, seconds) / (CHAIN - 1)

@@ -13,8 +13,7 @@ Models that take seconds to open may use that further time to be explored, up to
 and to be confirmed. Where one was far faster whenever it was looked at, two sittings to confirm it are held even if
 they take longer: nobody wants to lose what is twice as fast because it opens slowly. A `patient` contest holds the
 fewest sittings that tell anything however long they take: it decides over all that was done before it. Where sittings
-last seconds, a smaller difference is enough to be confirmed after two of them, with no more than it took to find; and
-what is far faster is confirmed with two.
+last seconds, a smaller difference is enough to be confirmed after two of them, with four.
 
 Whoever looks again and again until something differs finds differences that are not there. They do not survive
 a second, independent look. Exploring may look as often as it likes: it accepts nothing. What accepts are looks at fresh
@@ -52,7 +51,6 @@ _MOST_SITTINGS = 40
 _ATTEMPTS = 3
 _LEAST_TO_SETTLE, _MOST_TO_SETTLE = 12, 160
 _OBVIOUS, _OBVIOUS_IF_SLOW = math.log(1.2), math.log(1.08)  # of a speed-up: few sittings settle it
-_FAR = math.log(1.5)
 _SLOW_SECONDS = 2.0  # of a sitting
 _LEAST_OBVIOUS = 2
 _LOOKS = 2  # while settling, at equal distances
@@ -101,7 +99,7 @@ class Contest:
         self._random = random.Random(method.seed)
         self._samples: list[list[float]] = [[] for _ in names]
         self._runs = [0] * len(names)
-        self._sittings = 0
+        self._sittings, self._lasted = 0, 0.0
         self._challengers = [Challenger(i) for i in range(1, len(names))]
         self._start = bench.clock()
         self._deadline = self._start + method.seconds
@@ -158,7 +156,8 @@ class Contest:
     def _is_explored(self, c: Challenger) -> bool:
         if c.verdict is not None:
             return True
-        is_obvious = len(c.explored) >= _LEAST_OBVIOUS and self._is_obvious(c.explored)
+        far = _OBVIOUS_IF_SLOW if self._is_slow else _OBVIOUS
+        is_obvious = len(c.explored) >= _LEAST_OBVIOUS and _all_beyond(c.explored, far)
         c.told_apart = is_obvious or c.explored.speedup(_SURE).excludes(1.0)
         likely, band = c.explored.speedup(REPORTED), 1.0 + self._method.negligible
         if len(c.explored) >= _LEAST_TO_TELL and 1.0 / band < likely.low and likely.high < band:
@@ -166,18 +165,13 @@ class Contest:
             return True
         return c.told_apart or len(c.explored) >= _MOST_SITTINGS
 
-    def _is_obvious(self, evidence: Evidence) -> bool:
-        """Whether a few sittings will tell: none of those seen so far was anywhere near 1."""
-        return _all_beyond(evidence, _OBVIOUS_IF_SLOW if self._is_slow else _OBVIOUS)
-
     @property
     def _is_slow(self) -> bool:
-        return self._bench.clock() - self._start > _SLOW_SECONDS * self._sittings
+        """Whether the last sitting took long; drift between models that are opened one by one is none of its matter."""
+        return self._together and self._lasted > _SLOW_SECONDS
 
     def _to_confirm(self, explored: Evidence) -> int:
         """Sittings."""
-        if self._is_slow and _all_beyond(explored, _FAR):
-            return _LEAST_OBVIOUS
         return max(_LEAST_TO_TELL, math.ceil((1.0 if self._is_slow else _CONFIRM_GROWTH) * len(explored)))
 
     def _confirm(self, challengers: Sequence[Challenger]) -> None:
@@ -201,14 +195,14 @@ class Contest:
         if not self._method.further or self._hurried():
             return []
         few = [c for c in playing if len(fresh[c.subject]) < _LEAST_OBVIOUS]
-        return [c for c in few if self._is_obvious(c.explored) and c.explored.speedup(_SURE).value > 1.0]
+        return [c for c in few if _all_beyond(c.explored, _OBVIOUS) and c.explored.speedup(_SURE).value > 1.0]
 
     def _judge(self, c: Challenger, fresh: Evidence) -> None:
         was_faster = c.explored.speedup(_SURE).value > 1.0
-        least = _LEAST_OBVIOUS if self._is_obvious(c.explored) else _LEAST_TO_TELL
+        is_obvious = _all_beyond(c.explored, _OBVIOUS) and _all_beyond(fresh, _OBVIOUS)
         c.told_apart = False
         c.explored.extend(fresh)
-        if len(fresh) < least:
+        if len(fresh) < (_LEAST_OBVIOUS if is_obvious else _LEAST_TO_TELL):
             return
         found = fresh.speedup(1.0 - (1.0 - REPORTED) * 0.5**c.confirmations)
         c.confirmations += 1
@@ -221,7 +215,7 @@ class Contest:
         pace = self._sittings / max(self._bench.clock() - self._start, 1e-9)
         fitting = math.floor(pace * (self._last - self._bench.clock()))
         wanted = min(max(fitting, _LEAST_TO_SETTLE), _MOST_TO_SETTLE)
-        if all(self._is_obvious(c.explored) for c in self._undecided()):
+        if all(_all_beyond(c.explored, _OBVIOUS) for c in self._undecided()):
             wanted = min(wanted, _LEAST_TO_SETTLE)
         if self._last == self._deadline or wanted > 2 * fitting:
             return
@@ -264,7 +258,9 @@ class Contest:
     def _sit_in(self, order: list[int], phase: Phase) -> list[Sitting]:
         sittings: list[Sitting] = []
         for _ in range(2):
+            began = self._bench.clock()
             sitting = self._bench.sit(order, self._together, self._last)
+            self._lasted = self._bench.clock() - began
             self._record(sitting)
             self._hear()
             sittings.append(sitting)
@@ -274,7 +270,7 @@ class Contest:
                 is_late = phase == "settle" or spent > self._method.seconds
                 limit = self._method.seconds + (self._method.further if is_late else 0.0)
                 self._tell(Progress(phase, self._sittings, spent, limit, self._fastest()))
-            if self._bench.clock() >= self._last:
+            if self._bench.clock() >= self._last and not self._is_patient:
                 break
         return sittings
 

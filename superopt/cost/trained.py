@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from superopt.cost.coefficients import Coefficients, priors
 from superopt.cost.columns import Column, Unit
+from superopt.cost.machine import Machine
 from superopt.runtime.deployment import Deployment, Target, parse_deployment
 
 FILE = Path(__file__).with_name("trained.json")
@@ -56,9 +57,10 @@ def start_of(deployment: Deployment, device: str) -> Coefficients:
     return min(known, key=lambda t: len(_options(parse_deployment(t.deployment)) ^ asked)).coefficients
 
 
-def learned(deployment: Deployment, device: str) -> Coefficients | None:
-    """Where that is known of this very device under these very options."""
-    known = (t for t in _shipped() if (t.target, t.device) == (deployment.target, device))
+def learned(deployment: Deployment, machine: Machine) -> Coefficients | None:
+    """Where that is known of this very device under these very options, and this onnxruntime."""
+    asked = deployment.target, machine.device, machine.runtime
+    known = (t for t in _shipped() if (t.target, t.device, t.runtime) == asked)
     same = (t for t in known if _options(parse_deployment(t.deployment)) == _options(deployment))
     return next((t.coefficients for t in same), None)
 

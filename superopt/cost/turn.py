@@ -85,8 +85,9 @@ class Turn:
         self._held, self._since = turn, time.monotonic()
 
     def _given_back(self) -> None:
-        self._held = None
-        self._used += time.monotonic() - self._since
+        if self._held is not None:
+            self._held = None
+            self._used += time.monotonic() - self._since
 
     def _wait_for(self, turn: IO[bytes], queue: _Queue) -> None:
         began, before, told, is_long = time.monotonic(), self.waited, 0.0, False
@@ -108,7 +109,7 @@ class _Queue:
 
     def __init__(self, file: Path, place: int) -> None:
         self._handle, self._place = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), place
-        self._lock(fcntl.F_OFD_SETLKW, fcntl.F_WRLCK, self._place, 1)
+        self._stand()
 
     def __enter__(self) -> _Queue:
         return self
@@ -124,7 +125,16 @@ class _Queue:
     def step_forward(self) -> None:
         """Before all that are there by their nanoseconds: to the byte that is a time in microseconds."""
         self._place = time.time_ns() // 1000
-        self._lock(fcntl.F_OFD_SETLKW, fcntl.F_WRLCK, self._place, 1)
+        self._stand()
+
+    def _stand(self) -> None:
+        """Where we belong, or at the next place that is free."""
+        while True:
+            try:
+                self._lock(fcntl.F_OFD_SETLK, fcntl.F_WRLCK, self._place, 1)
+                return
+            except BlockingIOError:
+                self._place += 1
 
     def _lock(self, command: int, kind: int, start: int, length: int) -> bytes:
         return fcntl.fcntl(self._handle, command, struct.pack(_FLOCK, kind, os.SEEK_SET, start, length, 0))

@@ -112,8 +112,8 @@ def contents_of(model: Model) -> Contents:
 
 
 def options_for(base: Deployment, contents: Contents) -> tuple[Choice, ...]:
-    """Choices by dimension, in the order to try them. What the caller has set in the base is not asked again. Some
-    take back what a search may start from."""
+    """Choices by dimension, in the order to try them. What the caller has set in the base is not asked again. Among
+    them are those that undo what a search may begin with."""
     found = _on_cuda(contents) if base.target == "cuda" else _on_cpu(base)
     given = {name for name, _ in (*base.provider_options, *base.config)}
     asked = [c for c in (*found, *_levels(base)) if not given & c.names]

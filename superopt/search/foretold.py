@@ -108,7 +108,7 @@ def _whole(trial: RecordedTrial, ground: Ground, workshop: Workshop) -> tuple[fl
         if told is None or told.seconds is None:
             guessed += signature.value
         else:
-            known += signature.count * told.seconds
+            known += signature.count * (told.seconds + ground.coefficients.spared)
     return known, known + guessed
 
 

@@ -19,6 +19,7 @@ from superopt.ir.onnx.model import OPSETS
 from superopt.ir.onnx.stats import total_bytes
 from superopt.options import Options
 from superopt.report import SearchReport
+from superopt.search.choices import EXHAUSTIVE
 from superopt.search.ending import Ending
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.recorded_trial import RecordedTrial
@@ -116,13 +117,13 @@ class Ground:
         self.tell("calibrating", "")
         if self._cache is not None:
             return calibrate(self.timer, CALIBRATION)
-        timed, device = self.trial.timed, self.trial.machine.device
+        usual, machine = EXHAUSTIVE.applied(self.trial.timed), self.trial.machine
         try:
             with CostCache() as own:
-                timer, known = RegionTimer(timed, own, turn=self.trial.turn), learned(timed, device)
+                timer, known = RegionTimer(usual, own, turn=self.trial.turn), learned(usual, machine)
                 return known if known is not None and not is_begun(timer) else calibrate(timer, CALIBRATION)
         except SuperoptError:
-            return start_of(timed, device)
+            return start_of(usual, machine.device)
 
 
 def region_timer(trial: Trial, cache: CostCache | None, seed: int) -> RegionTimer:

@@ -63,8 +63,13 @@ class RecordedTrial(Trial):
 
     @property
     def _is_hasty(self) -> bool:
-        """Where times were taken so."""
-        return any(is_hasty(parse_deployment(text)) for text in self.contents.deployments(self.machine))
+        """Where this model was compared so; of one that was not there, where most times were taken so."""
+        digest = content_digest(self.model)
+        told = [key.deployments for key in self.contents.comparisons if set(key.models) == {digest}]
+        if told:
+            return any(is_hasty(parse_deployment(first)) for first, *_ in told)
+        counts = self.contents.deployments(self.machine)
+        return 2 * sum(n for text, n in counts.items() if is_hasty(parse_deployment(text))) > sum(counts.values())
 
     def timer(self, cache: CostCache) -> RecordedTimer:
         plain, *further = self.ladder

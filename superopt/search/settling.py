@@ -30,6 +30,7 @@ from superopt.search.choices import (
     Choice,
     Contents,
     convolves,
+    is_hasty,
 )
 from superopt.search.deployments import LIKELY, Measure
 
@@ -40,11 +41,8 @@ _STAGES = (
     (Choice("convolution layout", provider_options=(NHWC,)),
      Choice("convolution layout", provider_options=(NHWC, FUSED_BIAS))),
 )  # fmt: skip
-_WORDS = {
-    "enable_cuda_graph": "launches recorded in a CUDA graph",
-    "prefer_nhwc": "channels last in convolutions",
-    "cudnn_conv_algo_search": "convolution kernels by heuristics",
-}
+_WORDS = {"enable_cuda_graph": "launches recorded in a CUDA graph", "prefer_nhwc": "channels last in convolutions"}
+_HASTY = "kernels of convolutions by heuristics, with which sessions open sooner"
 _SETTLED = HEURISTIC.names.union(*(choice.names for stage in _STAGES for choice in stage))
 
 Gains: TypeAlias = Callable[[Deployment, Sequence[Deployment]], Sequence[float | None]]
@@ -56,16 +54,14 @@ def settled(base: Deployment, contents: Contents, gains: Gains, hasty: bool = Tr
     """From the base to what everything is timed with, a choice more each time. Whether heuristics may choose kernels is
     asked where one is `hasty`."""
     quick = HEURISTIC.applied(base) if hasty and chooses_kernels(base, contents) else base
-    found = _climbed(quick, contents, gains)
+    _, *found = _climbed(quick, contents, gains)
     if quick == base:
-        return found
-    searched = EXHAUSTIVE.applied(found[-1])
-    (gain,) = gains(found[-1], [searched])
-    if gain is None:  # with heuristics it does not run, or else it is the search that fails
-        return _climbed(base, contents, gains)
-    if gain >= LIKELY:
-        return tuple(map(EXHAUSTIVE.applied, found))
-    return base, *(found[1:] or found)
+        return base, *found
+    (gain,) = gains(found[-1], [EXHAUSTIVE.applied(found[-1])]) if found else (None,)
+    if gain is None:  # one of the two does not run, or nothing gains with heuristics
+        _, *searched = _climbed(base, contents, gains)
+        return base, *(searched if len(searched) >= len(found) else found)
+    return base, *(map(EXHAUSTIVE.applied, found) if gain >= LIKELY else found)
 
 
 def _climbed(base: Deployment, contents: Contents, gains: Gains) -> tuple[Deployment, ...]:
@@ -121,8 +117,8 @@ def note(base: Deployment, timed: Deployment) -> str:
     """What to tell of it; empty where nothing was settled."""
     given = dict(base.provider_options)
     told = [words for name, words in _WORDS.items() if name in dict(timed.provider_options) and name not in given]
-    listed = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
-    return f"timed with {listed}, as it is best deployed" if told else ""
+    hasty = f"; {_HASTY}" if is_hasty(timed) and not is_hasty(base) else ""
+    return f"timed with {' and '.join(told)}, as it is best deployed{hasty}" if told else ""
 
 
 def _stages(base: Deployment, contents: Contents) -> list[tuple[Choice, ...]]:

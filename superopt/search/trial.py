@@ -30,7 +30,7 @@ from superopt.runtime.deployment import Deployment
 from superopt.runtime.facts import runtime_facts
 from superopt.runtime.session import Session
 from superopt.runtime.target import resolve_target
-from superopt.search.choices import HEURISTIC, contents_of, is_hasty
+from superopt.search.choices import HEURISTIC, contents_of
 from superopt.search.deployments import Deployed, comparison_of, search_deployment
 from superopt.search.ending import Ending
 from superopt.search.settling import chooses_kernels, measured_gains, note, settled
@@ -107,9 +107,7 @@ class Trial:
 
     @cached_property
     def _checker(self) -> Checker:
-        """With the kernels that models are timed with."""
-        hasty = self.here.target == "cuda" and "ladder" in self.__dict__ and is_hasty(self.timed)
-        return Checker(self.model, self._request, HEURISTIC.applied(self.here) if hasty else self.here)
+        return Checker(self.model, self._request, self.here)
 
     def check(self, candidate: Path) -> CheckReport:
         self._tell("checking", "")
@@ -272,11 +270,11 @@ class Trial:
         """One input set for each point; the session that found them is closed before anything is timed. The first that
         runs will do: a search for kernels would take longer at each size that is tried."""
         self._tell("timing", "looking for input sizes that run")
-        hasty = HEURISTIC.applied(self.here) if chooses_kernels(self.here, contents_of(self.model)) else self.here
+        quick = HEURISTIC.applied(self.here) if chooses_kernels(self.here, contents_of(self.model)) else self.here
         try:
-            return self._feeds_under(hasty)
+            return self._feeds_under(quick)
         except CannotRun:
-            if hasty == self.here:
+            if quick == self.here:
                 raise
             return self._feeds_under(self.here)
 

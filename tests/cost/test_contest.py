@@ -104,8 +104,7 @@ def slow_to_open(gain: float, runs: int, further: float) -> list[Comparison]:
 
 def test_what_is_slow_to_open_is_told_apart_in_further_time() -> None:
     assert count(slow_to_open(1.4, 20, further=0.0), "faster") >= 19
-    assert count(slow_to_open(1.15, 20, further=0.0), "faster") >= 15
-    assert count(slow_to_open(1.06, 20, further=0.0), "faster") == 0
+    assert count(slow_to_open(1.15, 20, further=0.0), "faster") == 0
     found = slow_to_open(1.06, 20, further=40.0)
     assert count(found, "faster") >= 18
     assert max(comparison.seconds for comparison in found) < 90
@@ -136,10 +135,9 @@ def test_the_patient_hold_as_many_sittings_as_tell_something() -> None:
     assert count(equal, "faster") <= 1
     assert all(c.seconds < (4 + 6) * 30 for c in equal)  # to see it, and to confirm it
     assert all(c.pairs[0].sittings >= 4 for c in equal)
-    for gain, sittings in ((1.15, 2 + 4), (2.0, 2 + 2)):
-        ahead = found(gain, patient=True)
-        assert count(ahead, "faster") >= 38
-        assert median(c.seconds for c in ahead) < (sittings + 0.5) * 30
+    ahead = found(1.15, patient=True)
+    assert count(ahead, "faster") >= 38
+    assert median(c.seconds for c in ahead) < (2 + 4 + 0.5) * 30
 
 
 def test_the_patient_are_not_taken_in_by_chance() -> None:
