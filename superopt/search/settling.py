@@ -7,7 +7,7 @@ one layout may cost in the other. So where the original gains by them, which is 
 timed so.
 
 Kernels of convolutions come from cuDNN's heuristics meanwhile, where a search among all of them finds nothing faster
-for the original: a session is then there in a tenth of the time, and hundreds are opened.
+for the original: some sessions are there far sooner then, and hundreds are opened.
 """
 
 from __future__ import annotations
