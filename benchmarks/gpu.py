@@ -12,7 +12,7 @@ torch.compile in its modes reduce-overhead and max-autotune. Most valuable first
 Every step is a process of its own with a limit. A step that fails is written down with its reason and not tried again.
 Answers are compared with the original's on onnxruntime's CPU provider (tolerances in gpu_race.py); TF32 is on for
 everyone, as onnxruntime has it by default. With --side-by-side N so many models are optimized at once, and two
-compiled, each on cores of its own, and one at a time uses the device; what the table shows is timed when all are done,
+compiled, each on cores of its own, and one at a time is timed; what the table shows is timed when all are done,
 alone. Words after `--` go to `superopt optimize`.
 """
 
@@ -50,7 +50,7 @@ HERE = Path(__file__).parent
 PACKAGES = ("onnx", "torch", "torchvision", "transformers", "triton")
 MARGIN = 10.0  # seconds kept for the end
 COMPILED_AT_ONCE = 2  # by torch, beside those that superopt optimizes: that needs no device
-RACING = 4.0  # times that an interleaved run takes, with the opening of its models
+RACING, WAITING = 4.0, 2.0  # times that a run takes: interleaved, with the opening of its models; of one that waits
 
 
 def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
@@ -170,10 +170,11 @@ def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace) -> None:
     writing = threading.Lock()
 
     def do(job: Job) -> None:
+        race = place.timing * (RACING if job.methods == CORE else WAITING)
         with writing:
-            if not pace.fits(job, place.left() - RACING * place.timing):
+            if not pace.fits(job, place.left() - race):
                 return
-            place.reserved += RACING * place.timing
+            place.reserved += race
         started = time.monotonic()
         try:
             place.work_ahead(job)

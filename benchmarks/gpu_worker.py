@@ -29,7 +29,7 @@ from benchmarks.gpu_cells import COMPILED, EAGER, TUNED
 from benchmarks.gpu_models import BUILT, Files, files_of, make, read_arrays
 from benchmarks.waiting import Gate
 from superopt.cost.contest import Contest, Method
-from superopt.cost.measure import Subject, compare
+from superopt.cost.measure import Subject, compare, running
 from superopt.cost.result import Comparison
 from superopt.cost.sitting import Bench
 from superopt.cost.turn import Turn
@@ -99,7 +99,7 @@ def _errors(files: Files, subjects: Sequence[Subject], ours: Turn) -> dict[str, 
     errors: dict[str, float | str] = {}
     for subject in subjects:
         try:
-            with ours.taken():
+            with running(ours, subject.deployment):
                 errors[subject.name] = distance(reference, answers(subject, feeds))
         except CannotRun as error:
             errors[subject.name] = str(error)

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +22,6 @@ from superopt.runtime.values import Value
 # Raise it whenever times measured before and after a change to this package cannot be compared.
 METHOD_VERSION = 1
 TOGETHER_UP_TO = 1 << 30
-LARGE = 200 << 20
-"""Bytes of models that take a second or two to open."""
 _WARM_UP_SHARE = 0.05
 
 
@@ -58,8 +57,8 @@ def compare(
     """All subjects on the same inputs, each against the first; in a part of the time from when on it is `hurried`.
 
     Models that together exceed `together_up_to` bytes are opened one at a time, so that memory never holds
-    more than the largest. Sittings wait for their `turn`; the method's seconds do not run meanwhile. Large models for a
-    GPU are opened outside of it, and started in it.
+    more than the largest. Sittings wait for their `turn`; the method's seconds do not run meanwhile. On a GPU models
+    are opened outside of it, and started in it where that chooses kernels by timing them.
     """
     names = [subject.name for subject in subjects]
     if not names or len(set(names)) < len(names):
@@ -68,20 +67,38 @@ def compare(
 
     def open_runner(index: int) -> Runner:
         subject = subjects[index]
-        return OpenModel(Session(subject.model, subject.deployment, subject.folder), feeds)
+        return opened(Session(subject.model, subject.deployment, subject.folder), feeds)
 
     method = method or Method()
     warm_up_seconds = _WARM_UP_SHARE * method.seconds / len(subjects)
-    aside = opening(turn, subjects[0].deployment, sum(subject.bytes for subject in subjects))
-    bench = Bench(open_runner, turn.paused(clock), method.sample_seconds, warm_up_seconds, aside)
+    bench = Bench(
+        open_runner, turn.paused(clock), method.sample_seconds, warm_up_seconds, opening(turn, subjects[0].deployment)
+    )
     with without_garbage_collection():
         return Contest(names, bench, method, together, tell, hurried, turn).run()
 
 
-def opening(turn: Turn, deployment: Deployment, size: int) -> Callable[[], contextlib.AbstractContextManager[None]]:
-    """Where models are opened: that is work for a CPU, beside which others may measure on a GPU, not on the CPU. Small
-    ones are opened sooner than another would give the turn back."""
-    return turn.aside if deployment.target == "cuda" and size >= LARGE else contextlib.nullcontext
+def opening(turn: Turn, deployment: Deployment) -> Callable[[], AbstractContextManager[None]]:
+    """Where models are opened: that is work for a CPU, beside which others may measure on a GPU, not on the CPU."""
+    return turn.aside if deployment.target == "cuda" else nullcontext
+
+
+def running(turn: Turn, deployment: Deployment) -> AbstractContextManager[None]:
+    """Where models are run that nobody times. On a GPU that may be anywhere: now and then a sample of somebody else's
+    takes longer, of either model alike, and its median does not move."""
+    return nullcontext() if deployment.target == "cuda" else turn.taken()
+
+
+def opened(session: Session, feeds: Mapping[str, Value]) -> OpenModel:
+    """A model that can be started, or was, where that may be done beside others."""
+    model = OpenModel(session, feeds)
+    if session.deployment.target == "cuda" and not session.deployment.tries_kernels:
+        try:
+            model.start()
+        except BaseException:
+            model.close()
+            raise
+    return model
 
 
 class OpenModel:
@@ -90,7 +107,9 @@ class OpenModel:
         self.run: Callable[[], None] = self.start
 
     def start(self) -> None:
-        self.run = self._session.bind(self._feeds).run
+        """The second time nothing happens."""
+        if self.run == self.start:
+            self.run = self._session.bind(self._feeds).run
 
     def close(self) -> None:
         """Once or more often."""

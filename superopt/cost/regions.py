@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from superopt.cost.inputs import region_feeds, stand_ins
-from superopt.cost.measure import OpenModel, opening, without_garbage_collection
+from superopt.cost.measure import OpenModel, opened, opening, without_garbage_collection
 from superopt.cost.race import EMPTY, YARDSTICK, Race
 from superopt.cost.sitting import Bench, Clock, Runner
 from superopt.cost.structure import structure
@@ -81,7 +81,7 @@ def time_regions(
 
     Without a time for the first, because it cannot run, none has one. With the time of a `yardstick` in quiet, times
     of different calls can be compared. To `finish` is to time every region, however briefly, past the seconds given.
-    Large ones are opened outside the `turn`, where that disturbs nobody, and started in it.
+    On a GPU they are opened outside the `turn`.
     """
 
     def open_runner(index: int) -> Runner:
@@ -89,10 +89,8 @@ def time_regions(
 
     if not subjects:
         return []
-    sizes = [subject.size for subject in subjects]
-    aside = opening(turn, deployment, sum(sizes))
-    bench = Bench(open_runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS, aside)
-    race = Race(sizes, bench, tell or _silent, random.Random(seed), yardstick, hurried)
+    bench = Bench(open_runner, clock, _SAMPLE_SECONDS, _WARM_UP_SECONDS, opening(turn, deployment))
+    race = Race([subject.size for subject in subjects], bench, tell or _silent, random.Random(seed), yardstick, hurried)
     with without_garbage_collection():
         return race.run(seconds, finish)
 
@@ -113,7 +111,7 @@ def _opened(subject: RegionSubject, deployment: Deployment) -> OpenModel:
     feeds = subject.feeds()
     if feeds is None:
         raise CannotRun("the sizes of its inputs are unknown")
-    return OpenModel(Session(subject.model(), deployment), feeds)
+    return opened(Session(subject.model(), deployment), feeds)
 
 
 def _silent(subject: int, why: str) -> None:

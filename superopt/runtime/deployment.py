@@ -71,6 +71,12 @@ class Deployment:
         return self.target == "cuda" and self.provider_settings.get("enable_cuda_graph") == "1"
 
     @property
+    def tries_kernels(self) -> bool:
+        """Whether a first run may choose kernels by timing them, which wants the device to itself."""
+        by_rule = self.provider_settings.get("cudnn_conv_algo_search") in ("HEURISTIC", "DEFAULT")
+        return self.target == "cuda" and (not by_rule or ("ep.cuda.enable_gemm_auto_tune", "1") in self.config)
+
+    @property
     def text(self) -> str:
         """One canonical line: equal for deployments that behave alike."""
         words = [self.target, f"threads={self.threads}", f"level={self.level}"]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 from superopt.cost.contest import Method
-from superopt.cost.measure import Subject, compare
+from superopt.cost.measure import Subject, compare, running
 from superopt.cost.result import Comparison, PairTiming, SubjectTiming
 from superopt.cost.turn import ALONE, Turn
 from superopt.errors import CannotRun
@@ -161,7 +161,7 @@ class OnDevice:
         return self.measure(subjects, self.feeds[feeds], method)
 
     def difference(self, deployment: Deployment) -> str:
-        with self.turn.taken():
+        with running(self.turn, deployment):
             return next(filter(None, (s.difference(deployment) for s in self.sameness)), "")
 
 

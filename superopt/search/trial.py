@@ -16,7 +16,7 @@ from superopt.cost.cache import CostKey, Input
 from superopt.cost.contest import Method, Progress
 from superopt.cost.costs import Costs
 from superopt.cost.machine import Machine, machine_here
-from superopt.cost.measure import Subject, compare
+from superopt.cost.measure import Subject, compare, running
 from superopt.cost.result import Comparison, PairTiming
 from superopt.cost.turn import ALONE, Turn
 from superopt.errors import BadModel, CannotRun
@@ -58,7 +58,7 @@ class Trial:
         deployment: Deployment | None = None,
         machine: Machine | None = None,
     ) -> None:
-        """Whatever runs on the device waits for its `turn`, checks included: they would disturb what others time.
+        """Whatever is timed waits for its `turn`; on a CPU whatever runs, checks included.
 
         `deployment` and `machine` are what the model is meant for, where that is not the device of the options.
         """
@@ -111,7 +111,7 @@ class Trial:
 
     def check(self, candidate: Path) -> CheckReport:
         self._tell("checking", "")
-        with self.turn.taken():
+        with running(self.turn, self.here):
             return self._checker.check(candidate, lambda text: self._tell("checking", text))
 
     def race(
@@ -279,7 +279,7 @@ class Trial:
             return self._feeds_under(self.here)
 
     def _feeds_under(self, deployment: Deployment) -> list[Mapping[str, Any]]:
-        with self.turn.taken(), Session(_source(self.model), deployment) as session:
+        with running(self.turn, deployment), Session(_source(self.model), deployment) as session:
             return [self._feeds_at(point, session) for point in self.points]
 
     def _feeds_at(self, point: Point, session: Session) -> Mapping[str, Any]:

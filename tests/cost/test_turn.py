@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from superopt.cost.contest import Contest, Method
-from superopt.cost.measure import LARGE, opening
+from superopt.cost.measure import opening, running
 from superopt.cost.sitting import Bench
 from superopt.cost.turn import Turn
 from superopt.runtime.deployment import Deployment, Target
@@ -259,13 +259,16 @@ def test_who_steps_aside_lets_another_have_the_turn_and_waits_for_it_again(tmp_p
     assert not is_locked(file)
 
 
-def test_large_models_for_a_gpu_are_opened_aside_and_others_are_not(tmp_path: Path) -> None:
+def test_models_for_a_gpu_are_opened_and_checked_outside_the_turn_and_for_a_cpu_in_it(tmp_path: Path) -> None:
     file = tmp_path / "turn"
     turn = Turn(file)
-    kinds: dict[tuple[Target, int], bool] = {("cpu", LARGE): True, ("cuda", LARGE): False, ("cuda", LARGE - 1): True}
-    for (target, size), locked in kinds.items():
-        with turn.taken(), opening(turn, Deployment(target), size)():
+    kinds: dict[Target, bool] = {"cpu": True, "cuda": False}
+    for target, locked in kinds.items():
+        with turn.taken(), opening(turn, Deployment(target))():
             assert is_locked(file) == locked
+        with running(turn, Deployment(target)):
+            assert is_locked(file) == locked
+        assert not is_locked(file)
 
 
 def test_a_bench_opens_all_aside_and_starts_and_warms_them_up_in_the_turn() -> None:
