@@ -16,12 +16,15 @@ from superopt.cost.sitting import Bench, Clock, Runner
 from superopt.cost.turn import ALONE, Turn
 from superopt.errors import BadOption, CannotRun
 from superopt.runtime.deployment import Deployment
+from superopt.runtime.facts import gpu_memory
 from superopt.runtime.session import Session
 from superopt.runtime.values import Value
 
 # Raise it whenever times measured before and after a change to this package cannot be compared.
 METHOD_VERSION = 1
 TOGETHER_UP_TO = 1 << 30
+"""Bytes of weights that are open at once; of a GPU an eighth of its memory, if that is more: they are nowhere else."""
+_GPU_SHARE = 8
 _WARM_UP_SHARE = 0.05
 
 
@@ -48,7 +51,7 @@ def compare(
     feeds: Mapping[str, Value],
     method: Method | None = None,
     *,
-    together_up_to: int = TOGETHER_UP_TO,
+    together_up_to: int | None = None,
     tell: Callable[[Progress], None] | None = None,
     clock: Clock = time.perf_counter,
     hurried: Callable[[], bool] = lambda: False,
@@ -56,14 +59,15 @@ def compare(
 ) -> Comparison:
     """All subjects on the same inputs, each against the first; in a part of the time from when on it is `hurried`.
 
-    Models that together exceed `together_up_to` bytes are opened one at a time, so that memory never holds
-    more than the largest. Sittings wait for their `turn`; the method's seconds do not run meanwhile. On a GPU models
-    are opened outside of it, and started in it where that chooses kernels by timing them.
+    Models that together exceed `together_up_to` bytes, or what the device has room for, are opened one at a time, so
+    that memory never holds more than the largest. Sittings wait for their `turn`; the method's seconds do not run
+    meanwhile. On a GPU models are opened outside of it, and started in it where that chooses kernels by timing them.
     """
     names = [subject.name for subject in subjects]
     if not names or len(set(names)) < len(names):
         raise BadOption(f"expected subjects with different names, found {', '.join(names) or 'none'}")
-    together = len(subjects) == 1 or sum(subject.bytes for subject in subjects) <= together_up_to
+    room = room_on(subjects[0].deployment) if together_up_to is None else together_up_to
+    together = len(subjects) == 1 or sum(subject.bytes for subject in subjects) <= room
 
     def open_runner(index: int) -> Runner:
         subject = subjects[index]
@@ -76,6 +80,12 @@ def compare(
     )
     with without_garbage_collection():
         return Contest(names, bench, method, together, tell, hurried, turn).run()
+
+
+def room_on(deployment: Deployment) -> int:
+    if deployment.target == "cpu":
+        return TOGETHER_UP_TO
+    return max(TOGETHER_UP_TO, gpu_memory(deployment.device_id) // _GPU_SHARE)
 
 
 def opening(turn: Turn, deployment: Deployment) -> Callable[[], AbstractContextManager[None]]:

@@ -74,16 +74,34 @@ def cpu_name() -> str:
 
 @functools.cache
 def gpu_facts(device_id: int) -> DeviceFacts:
-    """As the driver's own tool names it; `CUDA_VISIBLE_DEVICES` renumbers what CUDA sees, not what the tool does."""
-    visible = [d.strip() for d in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if d.strip()]
-    which = visible[device_id] if device_id < len(visible) else str(device_id)
-    query = ["nvidia-smi", f"--id={which}", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    """As the driver's own tool names it."""
+    told = _asked_driver(device_id, "name,driver_version")
+    name, comma, driver = told.rpartition(",")
+    if not comma:
+        return DeviceFacts("cuda", f"CUDA device {_number_of(device_id)}", "unknown")
+    return DeviceFacts("cuda", name.strip(), driver.strip())
+
+
+@functools.cache
+def gpu_memory(device_id: int) -> int:
+    """Bytes that the device has; 0 where the driver's tool does not say."""
+    return _number(r"^(\d+) MiB", _asked_driver(device_id, "memory.total"), 0) << 20
+
+
+def _asked_driver(device_id: int, what: str) -> str:
+    """The line that nvidia-smi answers with, empty where it is not there or refuses."""
+    query = ["nvidia-smi", f"--id={_number_of(device_id)}", f"--query-gpu={what}", "--format=csv,noheader"]
     try:
         answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
-        name, driver = answer.strip().splitlines()[0].rsplit(",", 1)
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
-        return DeviceFacts("cuda", f"CUDA device {which}", "unknown")
-    return DeviceFacts("cuda", name.strip(), driver.strip())
+        return answer.strip().splitlines()[0]
+    except (OSError, subprocess.SubprocessError, IndexError):
+        return ""
+
+
+def _number_of(device_id: int) -> str:
+    """`CUDA_VISIBLE_DEVICES` renumbers what CUDA sees, not what the tool does."""
+    visible = [d.strip() for d in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if d.strip()]
+    return visible[device_id] if device_id < len(visible) else str(device_id)
 
 
 def _refusal(model: bytes) -> str:

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 from superopt.cost.contest import Method, Progress
-from superopt.cost.measure import OpenModel, Subject, compare
+from superopt.cost.measure import TOGETHER_UP_TO, OpenModel, Subject, compare, room_on
 from superopt.cost.sitting import Bench
 from superopt.errors import BadOption, CannotRun
 from superopt.runtime.deployment import Deployment
@@ -23,6 +23,14 @@ def chain(length: int) -> bytes:
     names = ["x", *(f"t{i}" for i in range(1, length)), "y"]
     nodes = [helper.make_node("Tanh", [a], [b]) for a, b in itertools.pairwise(names)]
     return model(nodes, [tensor("x", [2, 3])], [tensor("y", [2, 3])]).SerializeToString()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("memory", "room"), [(0, TOGETHER_UP_TO), (4 << 30, TOGETHER_UP_TO), (80 << 30, 10 << 30)])
+def test_a_large_gpu_holds_large_models_together(monkeypatch: pytest.MonkeyPatch, memory: int, room: int):
+    monkeypatch.setattr("superopt.cost.measure.gpu_memory", lambda _: memory)
+    assert room_on(Deployment("cuda")) == room
+    assert room_on(Deployment("cpu")) == TOGETHER_UP_TO
 
 
 @pytest.mark.ort

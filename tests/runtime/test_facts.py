@@ -6,7 +6,7 @@ import pytest
 from superopt.errors import CannotRun
 from superopt.runtime import facts
 from superopt.runtime.deployment import Deployment
-from superopt.runtime.facts import DeviceFacts, cpu_name, device_facts, gpu_facts, runtime_facts
+from superopt.runtime.facts import DeviceFacts, cpu_name, device_facts, gpu_facts, gpu_memory, runtime_facts
 from superopt.runtime.library import onnxruntime
 from superopt.runtime.probe import relu_model
 from superopt.runtime.session import Session
@@ -44,10 +44,13 @@ def test_cpu_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpuinfo: str,
 def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A stand-in that names the device it is asked for."""
     tool = tmp_path / "nvidia-smi"
-    tool.write_text('#!/bin/sh\necho "NVIDIA ${1#--id=}, SXM, 580.1"\n')
+    tool.write_text(
+        '#!/bin/sh\ncase "$2" in *memory*) echo "143771 MiB";; *) echo "NVIDIA ${1#--id=}, SXM, 580.1";; esac\n'
+    )
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     gpu_facts.cache_clear()
+    gpu_memory.cache_clear()
     return tool
 
 
@@ -64,3 +67,10 @@ def test_a_gpu_without_its_tool_is_unknown(nvidia_smi: Path, monkeypatch: pytest
     nvidia_smi.unlink()
     monkeypatch.setenv("PATH", str(nvidia_smi.parent))
     assert device_facts("cuda", 3) == DeviceFacts("cuda", "CUDA device 3", "unknown")
+    assert gpu_memory(3) == 0
+
+
+@pytest.mark.unit
+@pytest.mark.usefixtures("nvidia_smi")
+def test_gpu_memory():
+    assert gpu_memory(0) == 143771 << 20
