@@ -54,6 +54,8 @@ demo: $(READY)
 serve: $(READY)
 	@$(BIN)/superopt serve
 
+# Tests start hundreds of processes: each would compile every module again where none may be kept.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(READY_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -23,6 +23,9 @@ from superopt.errors import LimitHit, SuperoptError, WorkerDied
 
 POLL_SECONDS = 0.1
 UNLIMITED = 1 << 62
+ALONE = {"OPENBLAS_NUM_THREADS": "1"}
+"""For the child, unless the user says otherwise: numpy's threads spin while they wait for one another, so that beside
+other work small equations take twenty times as long, and what is timed meanwhile is disturbed."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ def _start(noise: IO[str]) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=noise,
         start_new_session=True,
+        env={**ALONE, **os.environ},
     )
 
 

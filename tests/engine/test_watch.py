@@ -254,3 +254,22 @@ def test_waiting_for_the_device_counts_against_no_limit(monkeypatch: pytest.Monk
         with pytest.raises(LimitHit, match="more than 600 s, while timing"):
             played.run()
     assert played.watched.waited == waited
+
+
+@pytest.mark.parametrize(("told", "expected"), [(None, "1"), ("3", "3")])
+def test_numpy_has_one_thread_in_the_child_unless_the_user_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, told: str | None, expected: str
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if told is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", told)
+    given: list[dict[str, str]] = []
+
+    def start(*_: object, env: dict[str, str], **__: object) -> None:
+        given.append(env)
+        raise OSError("far enough")
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    with pytest.raises(OSError, match="far enough"):
+        run_job(JOB, ROOMY, lambda stage: None, Watched())
+    assert given == [{**os.environ, "OPENBLAS_NUM_THREADS": expected}]
