@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from random import Random
 from typing import Any
 
-from superopt.generate.trial import NOT_A_RULE, Sizes
 from superopt.ir.lexer import Reader
 from superopt.mine.essence import Essences
+from superopt.mine.shaping import Known, Shaper, Shapes
 from superopt.mine.targets import Filler, Filling, Ranks, Target
 from superopt.ops.element import Access
-from superopt.ops.evaluate import Unsupported, sized
-from superopt.ops.formula import Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.expression import Expression, Listing, evaluate, parse_expression
-from superopt.rewrite.program import Program
-from superopt.rewrite.rule import Call, Rule, Step, calls_of
+from superopt.rewrite.rule import Call, Step, calls_of
 
 SIZES = (3, 5, 2, 7, 4, 11, 6, 13, 9, 8, 17, 10, 19, 12, 23, 14)
 """Different for different symbols, so that nothing fits by chance."""
-_ANY = Rule("part", "", (), (), (), ())
 
 
 @dataclass
@@ -35,6 +30,7 @@ class Legality:
         default_factory=dict[tuple[object, ...], "list[Mapping[str, Filling]]"]
     )
     _told: dict[str, list[Ranks]] = field(default_factory=dict[str, "list[Ranks]"])
+    _shapes: Known = field(default_factory=dict[tuple[object, ...], "Shapes | None"])
 
     def ways(self, filler: Filler) -> list[Mapping[str, Filling]]:
         part = filler.part
@@ -52,13 +48,17 @@ class Legality:
         if len(names) < len(part.values):
             return []
         shapes = {name: tuple(_size(d, names) for d in dims) for name, dims in part.shapes.items()}
-        inputs = {name: sized(shapes[name], name) for name in (*part.data, *part.weights)}
         names |= {name: Access(name, ()) for name in part.reals}
-        wanted = {name: shapes[name] for name in part.results}
+        shaper = Shaper(
+            self.registry, {name: shapes[name] for name in (*part.data, *part.weights)}, names, self._shapes
+        )
+        outputs = filler.target.outputs.split()
+        named = {"1": shapes[part.results[0]], "2": shapes[part.results[-1]]}
+        wanted = [(k, named[output]) for k, output in enumerate(outputs) if output in named]
         found: list[Mapping[str, Filling]] = []
         for filling in filler.legal(self._ranks(filler.target)):
-            results = self._results(filler.step({**filling, **numbers}), names, inputs)
-            if results is not None and all(tuple(results[n].shape) == shape for n, shape in wanted.items()):
+            given = shaper.shapes_of(filler.target.call, {**filling, **numbers}, len(outputs))
+            if given is not None and all(given[k] == shape for k, shape in wanted):
                 found.append(filling)
         return found
 
@@ -71,12 +71,6 @@ class Legality:
         calls = calls_of((Step(("y",), target.call),))
         found = [self.essences.ranks(call) for call in calls]
         return [*(ranks for ranks in found if ranks is not None), *filter(None, map(_turned, calls))]
-
-    def _results(self, step: Step, names: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor] | None:
-        try:
-            return Program(_ANY, self.registry, Sizes(Random(0), []), names=names, inputs=inputs).run((step,))
-        except (Unsupported, *NOT_A_RULE):
-            return None
 
 
 def _turned(call: Call) -> Ranks | None:

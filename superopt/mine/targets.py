@@ -158,8 +158,11 @@ def last_shape(part: Lifted) -> str | None:
 
 def _put(call: Call, filling: Mapping[str, Filling]) -> Call:
     operands = tuple(_operand(o, filling) for o in call.operands)
-    arguments = tuple((name, substituted(e, lambda p: _named(p, filling))) for name, e in call.arguments)
-    return replace(call, operands=operands, arguments=arguments)
+    return replace(call, operands=operands, arguments=filled_arguments(call, filling))
+
+
+def filled_arguments(call: Call, filling: Mapping[str, Filling]) -> tuple[tuple[str, Expression], ...]:
+    return tuple((name, substituted(e, lambda p: _named(p, filling))) for name, e in call.arguments)
 
 
 def _operand(operand: Operand, filling: Mapping[str, Filling]) -> Operand:

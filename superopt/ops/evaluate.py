@@ -95,9 +95,12 @@ class _Run(Places):
         place: list[Array] = []
         for k, index in enumerate(e.indices):
             at, size = self.index(index), source.shape[k]
-            if np.any(mask & ((at < 0) | (at >= size))):
-                raise IndexError(f"{e.tensor} is read outside its axis {k} of size {size}: {index}")
-            place.append(np.clip(at, 0, max(size - 1, 0)))
+            outside = (at < 0) | (at >= size)
+            if outside.any():
+                if (mask & outside).any():
+                    raise IndexError(f"{e.tensor} is read outside its axis {k} of size {size}: {index}")
+                at = np.clip(at, 0, max(size - 1, 0))
+            place.append(at)
         if source.size == 0:
             return self.domain.number(0)
         return source[tuple(place)] if place else source

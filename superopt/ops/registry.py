@@ -125,9 +125,12 @@ class Registry:
 
     def __init__(self) -> None:
         self._operators: dict[tuple[str, str], list[Operator]] = {}
+        """The newest first."""
 
     def add(self, operator: Operator) -> None:
-        self._operators.setdefault((operator.domain, operator.name), []).append(operator)
+        versions = self._operators.setdefault((operator.domain, operator.name), [])
+        versions.append(operator)
+        versions.sort(key=lambda o: -o.since)
 
     def __iter__(self) -> Iterator[Operator]:
         for key in sorted(self._operators):
@@ -135,7 +138,7 @@ class Registry:
 
     def find(self, name: str, domain: str = "", opset: int | None = None) -> Operator | None:
         """The definition that covers an opset; the newest where none is named."""
-        for operator in sorted(self._operators.get((domain, name), ()), key=lambda o: -o.since):
+        for operator in self._operators.get((domain, name), ()):
             if opset is None or (operator.since <= opset and (operator.until is None or opset <= operator.until)):
                 return operator
         return None

@@ -170,6 +170,13 @@ class Program:
         if call.bundle is not None:
             ranks = tuple(o.rank for o in operands if o is not None)
             arguments = {**self._bundle(call.bundle, operator, ranks, set(arguments)), **arguments}
+        return self.applied(call, operands, arguments, outputs)
+
+    def applied(
+        self, call: Call, operands: list[Tensor | None], arguments: Mapping[str, Any], outputs: int
+    ) -> tuple[Tensor, ...]:
+        """What a call gives, for what stands in it."""
+        operator = find(call, self.registry)
         self._refuse_ill_formed(call, operator, operands, arguments)
         return operator.apply(operands, arguments, outputs)
 
@@ -227,9 +234,13 @@ def numbers(operand: Number, names: Mapping[str, Any]) -> Tensor:
 
 
 def find(call: Call, registry: Registry) -> Operator:
-    operator = registry.find(call.op, call.domain)
+    return find_operator(call.op, call.domain, registry)
+
+
+def find_operator(name: str, domain: str, registry: Registry) -> Operator:
+    operator = registry.find(name, domain)
     if operator is None:
-        raise BadInput(f"no operator {call.domain + '::' if call.domain else ''}{call.op} is defined in specs/")
+        raise BadInput(f"no operator {domain + '::' if domain else ''}{name} is defined in specs/")
     return operator
 
 
