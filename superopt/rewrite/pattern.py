@@ -160,6 +160,16 @@ def compile_pattern(rule: Rule, registry: Registry) -> Pattern:
     return Pattern(rule, tuple(builder.nodes), results, ordered, climbs, made)  # pyright: ignore[reportArgumentType]
 
 
+def first_operator(rule: Rule) -> tuple[str, str] | None:
+    """The domain and name of the operator that its pattern is looked for by, if it has roots, without compiling it;
+    None where that takes more than a look."""
+    if any(isinstance(step.value, str) for step in rule.left):
+        return None
+    read = {operand for call in calls_of(rule.left) for operand in call.operands if isinstance(operand, str)}
+    roots = [step.value for step in rule.left if read.isdisjoint(step.targets)]
+    return (roots[0].domain, roots[0].op) if roots and isinstance(roots[0], Call) else None
+
+
 class _Builder:
     def __init__(self, rule: Rule, registry: Registry) -> None:
         self.rule, self.registry = rule.name, registry

@@ -25,12 +25,13 @@ from platformdirs import user_cache_path
 
 from superopt.errors import BadInput
 from superopt.ir import lexer
-from superopt.rewrite import expression, formulas, numerals, rule, text
+from superopt.rewrite import expression, formulas, numerals, rule, sharing, text
 from superopt.rewrite.rule import Rule
+from superopt.rewrite.sharing import shared
 
 LEAST = 1 << 12
 """Characters of a file that is worth an entry."""
-_PARSER: tuple[ModuleType, ...] = (lexer, expression, formulas, numerals, rule, text)
+_PARSER: tuple[ModuleType, ...] = (lexer, expression, formulas, numerals, rule, sharing, text)
 """What an entry depends on besides the text."""
 _PARTS = frozenset((expression.__name__, rule.__name__))
 _UNREADABLE = (
@@ -98,11 +99,19 @@ def _write(entry: Path, key: bytes, rules: tuple[Rule, ...]) -> None:
         entry.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=entry.parent, suffix=".partial", delete=False) as staged:
             try:
-                staged.write(key + pickle.dumps(rules, protocol=5))
+                staged.write(key + _told(rules))
                 staged.close()
                 os.replace(staged.name, entry)
             except OSError:
                 os.unlink(staged.name)
+
+
+def _told(rules: tuple[Rule, ...]) -> bytes:
+    """With what is asked of every rule as soon as it is read."""
+    kept = shared(rules)
+    for one in kept:
+        _ = one.meaning, one.operators
+    return pickle.dumps(kept, protocol=5)
 
 
 class _Parts(pickle.Unpickler):
@@ -119,11 +128,17 @@ class _Parts(pickle.Unpickler):
 
 @contextmanager
 def without_collection() -> Generator[None]:
-    """Many objects that all stay: looking for garbage among them takes longer than reading them."""
+    """Many objects that all stay: looking for garbage among them takes longer than reading them.
+
+    Afterwards they count as old, or the next look at what is new would be at all of them.
+    """
     was = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was:
+            if gc.get_freeze_count() == 0:
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

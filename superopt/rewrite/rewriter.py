@@ -11,7 +11,7 @@ from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import WITHOUT_FORMULA, Constants
 from superopt.rewrite.emit import Emitter, Vocabulary
 from superopt.rewrite.match import Match, Matcher, Mismatch
-from superopt.rewrite.pattern import Pattern, compile_pattern
+from superopt.rewrite.pattern import Pattern, compile_pattern, first_operator
 from superopt.rewrite.piece import Piece, new_nodes, rewritten
 from superopt.rewrite.reading import Reader
 from superopt.rewrite.rule import Rule
@@ -64,30 +64,72 @@ class Taken:
         return Step(self.rule.name, results, inputs)
 
 
+class Patterns(Mapping[str, Pattern]):
+    """Rules by name as patterns, each compiled when it is asked for."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.rules: dict[str, Rule] = {}
+        self._registry = registry
+        self._compiled: dict[str, Pattern] = {}
+
+    def __getitem__(self, name: str) -> Pattern:
+        if name not in self._compiled:
+            self._compiled[name] = compile_pattern(self.rules[name], self._registry)
+        return self._compiled[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.rules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+
 class Rules:
     """Compiled rules, by the operator that is looked for first."""
 
     def __init__(self, rules: Iterable[Rule], registry: Registry) -> None:
-        self.patterns: dict[str, Pattern] = {}
-        self._registry = registry
+        self.patterns = Patterns(registry)
         self._by_skeleton: dict[tuple[str, str], dict[Bone, list[tuple[int, Pattern]]]] = {}
+        self._waiting: dict[tuple[str, str], list[tuple[int, Rule]]] = {}
         for rule in rules:
             self.add(rule)
 
     def add(self, rule: Rule) -> None:
         """One more; its name must be new."""
-        pattern = self.patterns[rule.name] = compile_pattern(rule, self._registry)
+        self.patterns.rules[rule.name] = rule
+        self._enter(len(self.patterns), rule)
+
+    def add_later(self, rules: Iterable[Rule]) -> None:
+        """Rules that are known to compile. That is done once a node is met that one of them may begin with: a model
+        has few of the operators that there are rules for."""
+        for rule in rules:
+            self.patterns.rules[rule.name] = rule
+            first = first_operator(rule)
+            if first is None:
+                self._enter(len(self.patterns), rule)
+            else:
+                self._waiting.setdefault(first, []).append((len(self.patterns), rule))
+
+    def _enter(self, place: int, rule: Rule) -> None:
+        pattern = self.patterns[rule.name]
         if pattern.roots:
             call = pattern.anchor.call
             alike = self._by_skeleton.setdefault((call.domain, call.op), {}).setdefault(skeleton_of(pattern), [])
-            alike.append((len(self.patterns), pattern))
+            alike.append((place, pattern))
 
     def __len__(self) -> int:
         return len(self.patterns)
 
     def starting_at(self, node: Node, skeletons: Skeletons) -> list[Pattern]:
         """Those whose operators are there, in the order in which they were added."""
-        alike = [item for name in names_of(node) for item in self._by_skeleton.get(name, {}).items()]
+        names = names_of(node)
+        for name in names:
+            for place, rule in self._waiting.pop(name, ()):
+                self._enter(place, rule)
+        alike = [item for name in names for item in self._by_skeleton.get(name, {}).items()]
         found = [entry for bone, entries in alike if skeletons.fits(bone, node) for entry in entries]
         return [pattern for _, pattern in sorted(found, key=lambda entry: entry[0])]
 

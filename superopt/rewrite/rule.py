@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from superopt.rewrite.expression import Binary, Expression, Name, Text, names_in
@@ -156,6 +157,22 @@ class Rule:
     def calls(self) -> tuple[Call, ...]:
         """Every call, nested ones included."""
         return tuple(calls_of((*self.left, *self.right)))
+
+    @cached_property
+    def operators(self) -> tuple[tuple[str, str], ...]:
+        """The name and domain of every operator that is called, once each."""
+        return tuple(dict.fromkeys((call.op, call.domain) for call in self.calls))
+
+    @cached_property
+    def meaning(self) -> str:
+        """The text that a proof is about: everything but name, doc, origin and the proof itself."""
+        parts = [" ".join(map(str, self.given)), self.conditions]
+        parts += [*map(str, self.left), "=>", *map(str, self.right)]
+        return "\n".join(parts)
+
+    @property
+    def conditions(self) -> str:
+        return ", ".join([*map(str, self.where), *(["finite"] if self.finite else [])])
 
     @property
     def blocks(self) -> tuple[str, ...]:

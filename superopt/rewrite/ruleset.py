@@ -12,10 +12,9 @@ from typing import Literal
 import specs
 from superopt.errors import BadInput
 from superopt.ops.registry import Registry
-from superopt.rewrite.program import find
+from superopt.rewrite.program import find_operator
 from superopt.rewrite.remembered import read_rules
 from superopt.rewrite.rule import Proof, Rule
-from superopt.rewrite.text import format_meaning
 
 SHIPPED = Path(specs.__file__).resolve().parent.parent / "rules"
 
@@ -51,8 +50,8 @@ def load_rules(files: Iterable[Path]) -> list[Rule]:
 
 def digest(rule: Rule, registry: Registry) -> str:
     """Over what the rule says and what its operators mean; a proof holds for exactly that."""
-    formulas = sorted({find(call, registry).digest for call in rule.calls})
-    return hashlib.sha256("\n".join((format_meaning(rule), *formulas)).encode()).hexdigest()[:12]
+    formulas = sorted({find_operator(op, domain, registry).digest for op, domain in rule.operators})
+    return hashlib.sha256("\n".join((rule.meaning, *formulas)).encode()).hexdigest()[:12]
 
 
 def state(rule: Rule, registry: Registry) -> State:

@@ -292,7 +292,7 @@ def format_rule(rule: Rule) -> str:
     if rule.proof is not None:
         lines.append(f"  proof   {rule.proof}")
     lines.append(f"  given   {'  '.join(map(str, rule.given))}")
-    if conditions := _conditions(rule):
+    if conditions := rule.conditions:
         lines.append(f"  where   {conditions}")
     lines += [f"  {step}" for step in rule.left]
     lines.append("  =>")
@@ -302,10 +302,4 @@ def format_rule(rule: Rule) -> str:
 
 def format_meaning(rule: Rule) -> str:
     """The text that a proof is about: everything but name, doc, origin and the proof itself."""
-    parts = [" ".join(map(str, rule.given)), _conditions(rule)]
-    parts += [*map(str, rule.left), "=>", *map(str, rule.right)]
-    return "\n".join(parts)
-
-
-def _conditions(rule: Rule) -> str:
-    return ", ".join([*map(str, rule.where), *(["finite"] if rule.finite else [])])
+    return rule.meaning

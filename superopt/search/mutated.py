@@ -53,7 +53,8 @@ def mutated_regions(
 ) -> Iterator[Offer]:
     """Regions that have no node in common; those that differ in their weights alone with what mutants make of the first
     of them. None has a node that is `taken`, or is of a kind of region that was `refused`."""
-    patterns = [pattern for pattern in rules.patterns.values() if pattern.rule.is_partial and pattern.roots]
+    partial = [rules.patterns[name] for name, rule in rules.patterns.rules.items() if rule.is_partial]
+    patterns = [pattern for pattern in partial if pattern.roots]
     inside = set(taken)
     known: dict[str, Sequence[Candidate]] = {}
     for place in places(piece, rewriter) if patterns else ():

@@ -42,7 +42,8 @@ def open_rulebook(files: Sequence[Path] = (), definitions: Sequence[Path] = ()) 
 
 def _opened(files: Sequence[Path], definitions: Sequence[Path]) -> Rulebook:
     registry = specs.load(*definitions)
-    rules = load_rules([*rule_files(), *(rule_files(files) if files else ())])
+    shipped = rule_files()
+    rules = load_rules([*shipped, *(rule_files(files) if files else ())])
     usable: list[Rule] = []
     unusable: dict[str, str] = {}
     left_out: dict[str, list[Rule]] = {}
@@ -58,7 +59,13 @@ def _opened(files: Sequence[Path], definitions: Sequence[Path]) -> Rulebook:
     digests = {rule.name: rule.proof.digest for rule in usable if rule.proof is not None}
     proofs = {rule.name: str(rule.proof) for rule in usable}
     notes = tuple(_note(found, group) for found, group in left_out.items())
-    return Rulebook(registry, Rules(usable, registry), digests, proofs, unusable, notes)
+    known_to_compile = {str(path) for path in shipped}
+    ready = Rules((), registry)
+    ready.add_later(rule for rule in usable if rule.source in known_to_compile)
+    for rule in usable:
+        if rule.source not in known_to_compile:
+            ready.add(rule)
+    return Rulebook(registry, ready, digests, proofs, unusable, notes)
 
 
 def _note(found: str, rules: Sequence[Rule]) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
+import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,3 +133,34 @@ def test_what_is_wrong_is_told_every_time(file: Path, cache: Path) -> None:
         with pytest.raises(BadText):
             again(file)
     assert not cache.exists()
+
+
+def test_what_a_rule_means_is_remembered_with_it_and_not_with_what_is_made_of_it(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [(rule.meaning, rule.operators) for rule in read_rules(file)]
+    remembered._rules.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    unparsed(monkeypatch)
+    found = read_rules(file)
+    assert [(vars(rule)["meaning"], vars(rule)["operators"]) for rule in found] == expected
+    assert replace(found[0], finite=True).meaning != found[0].meaning
+
+
+def test_garbage_is_looked_for_again_afterwards_and_nothing_is_kept_from_it() -> None:
+    with remembered.without_collection():
+        assert not gc.isenabled()
+        loop: list[object] = []
+        loop.append(loop)
+        gone = weakref.ref(_Kept(loop))
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+    del loop
+    gc.collect()
+    assert gone() is None
+
+
+class _Kept:
+    """Reached from a loop that nothing else holds."""
+
+    def __init__(self, loop: list[object]) -> None:
+        loop.append(self)

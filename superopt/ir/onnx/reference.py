@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from onnx import ModelProto
-from onnx.reference import ReferenceEvaluator
 
 from superopt.errors import CannotRun
 from superopt.ir.tensor import Array
@@ -15,6 +14,8 @@ from superopt.ir.tensor import Array
 
 def evaluate_plainly(model: bytes, feeds: Mapping[str, Array]) -> list[Array]:
     """The outputs in the model's order."""
+    from onnx.reference import ReferenceEvaluator  # takes long to load, and few models need it
+
     proto = ModelProto()
     proto.ParseFromString(model)
     try:
