@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import specs
+from superopt.generate import cluster as clusters
 from superopt.generate.cluster import Cluster
 from superopt.generate.generate import Settings, generate
 from superopt.generate.ledger import Ledger
@@ -22,9 +23,7 @@ cluster_utils = pytest.importorskip("ray.cluster_utils")
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 REGISTRY = specs.load()
-RECIPE = load_recipe(
-    str(Path(__file__).with_name("tiny.toml")), REGISTRY, max_ops=2, ops=["MatMul", "Relu", "Split", "Concat"]
-)
+RECIPE = load_recipe(str(Path(__file__).with_name("tiny.toml")), REGISTRY, max_ops=2, ops=["MatMul", "Relu", "Split"])
 
 
 def found(**engine) -> list[str]:
@@ -58,14 +57,37 @@ def two_nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     cluster.shutdown()
 
 
-def test_two_nodes_find_what_one_process_finds_and_a_dead_one_loses_nothing(two_nodes) -> None:
+def test_two_nodes_find_what_one_process_finds_and_a_dead_one_loses_nothing(
+    two_nodes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     cluster, second = two_nodes
     alone = found(spread=local(1))
     assert alone
+    as_ever = clusters._fingerprints
+    begun, doomed = tmp_path / "begun", second.node_id
 
+    def appears(path: Path) -> None:
+        end = time.monotonic() + 120
+        while not path.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+
+    def without_end_on_the_second(table, works, worlds):
+        """The other one waits until there is work that the second takes with it when it dies."""
+        if ray.get_runtime_context().get_node_id() == doomed:
+            begun.touch()
+            time.sleep(600)
+        appears(begun)
+        return as_ever(table, works, worlds)
+
+    def kill() -> None:
+        appears(begun)
+        cluster.remove_node(second, allow_graceful=False)
+
+    monkeypatch.setattr(clusters, "_fingerprints", without_end_on_the_second)
+    killer = threading.Thread(target=kill)
     with Cluster(cluster.address) as engine:
         assert engine.cpus == 2
-        killer = threading.Thread(target=lambda: (time.sleep(3), cluster.remove_node(second, allow_graceful=False)))
         killer.start()
         assert found(spread=engine.spread(), pool=engine.pool()) == alone
         killer.join()
+    assert begun.exists()
