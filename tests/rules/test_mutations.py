@@ -22,6 +22,20 @@ def all_mutants() -> list[tuple[str, object]]:
     return [(f"{rule.name}, {what}", mutant) for rule in load_rules(rule_files()) for what, mutant in mutants(rule)]
 
 
+def some_mutants(rng: random.Random) -> list[tuple[str, object]]:
+    """One of each of some rules: to make all of them takes longer than to try these."""
+    rules = load_rules(rule_files())
+    rng.shuffle(rules)
+    found: list[tuple[str, object]] = []
+    for rule in rules:
+        if made := list(mutants(rule)):
+            what, mutant = rng.choice(made)
+            found.append((f"{rule.name}, {what}", mutant))
+        if len(found) == SAMPLE:
+            break
+    return found
+
+
 def wrongly_proved(mutant: object) -> bool:
     """Whether the prover proves a rule that numbers show to be wrong."""
     try:
@@ -36,7 +50,8 @@ def wrongly_proved(mutant: object) -> bool:
 @pytest.mark.smt
 @pytest.mark.slow
 def test_no_altered_rule_is_proved_that_differs() -> None:
-    chosen = random.Random(7).sample(all_mutants(), SAMPLE)
+    chosen = some_mutants(random.Random(7))
+    assert len(chosen) == SAMPLE
     assert [name for name, mutant in chosen if wrongly_proved(mutant)] == []
 
 
