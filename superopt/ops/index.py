@@ -61,9 +61,10 @@ class Poly:
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms: dict[Monomial, int] = dict(
-            sorted(((m, c) for m, c in terms.items() if c), key=lambda t: tuple(a.key for a in t[0]))
-        )
+        live = [(m, c) for m, c in terms.items() if c]
+        if len(live) > 1:
+            live.sort(key=lambda t: tuple([a.key for a in t[0]]))
+        self.terms: dict[Monomial, int] = dict(live)
 
     @cached_property
     def atoms(self) -> frozenset[Atom]:
@@ -77,12 +78,24 @@ class Poly:
         return frozenset(found)
 
     def __add__(self, other: Index) -> Index:
+        if isinstance(other, int):
+            return self._plus(other)
         terms = dict(self.terms)
         for monomial, c in terms_of(other).items():
             terms[monomial] = terms.get(monomial, 0) + c
         return make(terms)
 
+    def _plus(self, number: int) -> Index:
+        """The number's term comes first in the normal form."""
+        if not number:
+            return self
+        terms = dict(self.terms)
+        total = terms.pop((), 0) + number
+        return _in_order({(): total, **terms} if total else terms)
+
     def __mul__(self, other: Index) -> Index:
+        if isinstance(other, int):
+            return _in_order({m: c * other for m, c in self.terms.items()}) if other else 0
         terms: dict[Monomial, int] = {}
         for m, c in self.terms.items():
             for n, d in terms_of(other).items():
@@ -156,6 +169,13 @@ class Poly:
 
 
 Index: TypeAlias = int | Poly
+
+
+def _in_order(terms: dict[Monomial, int]) -> Poly:
+    """Of terms that are in the normal form already, none of them 0."""
+    made = Poly.__new__(Poly)
+    made.terms = terms
+    return made
 
 
 def symbol(name: str) -> Poly:

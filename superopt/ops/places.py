@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
-from superopt.ops.index import Index, Poly, Symbol
+from superopt.ops.index import Index, Poly, Quotient, Symbol
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -21,16 +21,17 @@ class Places:
     def index(self, index: Index) -> Array:
         if not isinstance(index, Poly):
             return np.asarray(index)
-        total: Array = np.asarray(0)
+        total: Any = None
         for monomial, c in index.terms.items():
-            term: Array = np.asarray(c)
+            term: Any = c
             for atom in monomial:
-                if isinstance(atom, Symbol):
-                    term = term * self.variables[atom]
-                else:
-                    term = term * (self.index(atom.number) // self.index(atom.divisor))
-            total = total + term
-        return total
+                at = self.variables[atom] if isinstance(atom, Symbol) else self._quotient(atom)
+                term = at if isinstance(term, int) and term == 1 else term * at
+            total = term if total is None else total + term
+        return np.asarray(total)
+
+    def _quotient(self, quotient: Quotient) -> Array:
+        return self.index(quotient.number) // self.index(quotient.divisor)
 
     def condition(self, condition: Condition) -> Array:
         if isinstance(condition, AtLeastZero):
