@@ -16,7 +16,7 @@ from tests.server.shop import OCTETS, settings_for, until
 pytestmark = [pytest.mark.ort, pytest.mark.slow]
 
 SERVE = [sys.executable, "-m", "superopt", "serve"]
-QUICK = "budget=0.5&threads=1&target=cpu&options=fixed&partial=false&accept=not-slower"
+QUICK = "budget=0.5&threads=1&target=cpu&options=fixed&partial=false&accept=not-slower&portable=false"
 
 
 def test_two_jobs_side_by_side_end_with_checked_results(tmp_path: Path) -> None:
