@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from superopt.ir.graph import Attribute, Constant, Graph, Node, Parameter, Value, make_node, make_parameter
 from superopt.ir.onnx import Model, parse
-from superopt.ir.tensor import ArrayTensor, numpy_dtype
+from superopt.ir.tensor import Array, ArrayTensor, Tensor, numpy_dtype, pack
 from superopt.ir.types import DType, TensorType
 from superopt.runtime.probe import relu_model
 
@@ -42,8 +42,29 @@ def data(position: int, shape: tuple[int, ...], dtype: DType = DType.FLOAT32) ->
 
 def weights(*shape: int, dtype: DType = DType.FLOAT32, seed: int = 0) -> Value:
     """Random numbers, small enough to stay so through many layers."""
-    drawn = np.random.default_rng([len(shape), seed] if seed else len(shape)).standard_normal(shape, np.float32)
-    return Value(Constant(ArrayTensor((drawn / np.float32(max(1, shape[0]) ** 0.5)).astype(numpy_dtype(dtype)))))
+    return Value(Constant(_Drawn(dtype, shape, seed)))
+
+
+class _Drawn(Tensor):
+    """Numbers that are drawn when they are wanted: most workloads are looked up, and were timed long before."""
+
+    def __init__(self, dtype: DType, shape: tuple[int, ...], seed: int) -> None:
+        super().__init__(dtype, shape)
+        self._seed = seed
+
+    @functools.cached_property
+    def _array(self) -> Array:
+        random = np.random.default_rng([len(self.shape), self._seed] if self._seed else len(self.shape))
+        drawn = random.standard_normal(self.shape, np.float32)
+        array = (drawn / np.float32(max(1, self.shape[0]) ** 0.5)).astype(numpy_dtype(self.dtype))
+        array.flags.writeable = False
+        return array
+
+    def numpy(self) -> Array:
+        return self._array
+
+    def chunks(self) -> Iterator[bytes]:
+        yield pack(self._array, self.dtype)
 
 
 def number(value: float, dtype: DType = DType.FLOAT32) -> Value:
