@@ -74,10 +74,10 @@ class Rules:
         for rule in rules:
             self.add(rule)
 
-    def add(self, rule: Rule) -> None:
-        """One more; its name must be new."""
+    def add(self, rule: Rule, searched: bool = True) -> None:
+        """One more; its name must be new. What is not `searched` for is there by its name alone."""
         pattern = self.patterns[rule.name] = compile_pattern(rule, self._registry)
-        if pattern.roots:
+        if pattern.roots and searched:
             call = pattern.anchor.call
             alike = self._by_skeleton.setdefault((call.domain, call.op), {}).setdefault(skeleton_of(pattern), [])
             alike.append((len(self.patterns), pattern))

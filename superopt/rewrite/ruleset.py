@@ -19,6 +19,9 @@ from superopt.rewrite.text import format_meaning
 
 SHIPPED = Path(specs.__file__).resolve().parent.parent / "rules"
 
+LATE = SHIPPED / "late.rules"
+"""What is asked for by name once a search is over; during it nobody looks for these."""
+
 State = Literal["proved", "stale", "unproved"]
 
 

@@ -11,7 +11,7 @@ from superopt.ops.registry import Registry
 from superopt.rewrite.remembered import without_collection
 from superopt.rewrite.rewriter import Rules
 from superopt.rewrite.rule import Rule
-from superopt.rewrite.ruleset import digest, load_rules, rule_files, state
+from superopt.rewrite.ruleset import LATE, digest, load_rules, rule_files, state
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,16 @@ def _opened(files: Sequence[Path], definitions: Sequence[Path]) -> Rulebook:
     digests = {rule.name: rule.proof.digest for rule in usable if rule.proof is not None}
     proofs = {rule.name: str(rule.proof) for rule in usable}
     notes = tuple(_note(found, group) for found, group in left_out.items())
-    return Rulebook(registry, Rules(usable, registry), digests, proofs, unusable, notes)
+    return Rulebook(registry, _compiled(usable, registry), digests, proofs, unusable, notes)
+
+
+def _compiled(usable: Sequence[Rule], registry: Registry) -> Rules:
+    late = str(LATE)
+    found = Rules((rule for rule in usable if rule.source != late), registry)
+    for rule in usable:
+        if rule.source == late:
+            found.add(rule, searched=False)
+    return found
 
 
 def _note(found: str, rules: Sequence[Rule]) -> str:
