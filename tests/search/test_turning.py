@@ -68,7 +68,8 @@ def plain(shop: Workshop) -> Variant:
 
 def fused(shop: Workshop) -> Variant:
     """The last product is a FusedMatMul."""
-    trace = shop.extended([], "linear-matmul-to-fusedmatmul-9d9c", lambda n: n.outputs[0].tensor_type.shape[-1] == 4)
+    last = shop.tidied.nodes[-1]
+    trace = shop.extended([], "linear-matmul-to-fusedmatmul-9d9c", lambda n: n.types == last.types)
     graph, made, _ = shop.build(trace)
     assert graph.nodes[-1].op == "FusedMatMul"
     return Variant("fused", graph, (), tuple(made))
