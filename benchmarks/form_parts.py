@@ -11,6 +11,7 @@ import onnx
 
 from benchmarks.form import MICROSOFT, Form, Part, drawn, node
 from benchmarks.form_images import by_channel, depthwise, means
+from benchmarks.form_singles import attention, layer
 
 
 def whisper(rng) -> Part:
@@ -327,6 +328,9 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     partial(biases, rows=3136, width=384, columns=384),
     partial(biases, rows=2048, width=768, columns=768),
     partial(biases, rows=1024, width=768, columns=3072),
+    partial(layer, rows=3152),
+    partial(layer, rows=197),
+    attention,
     partial(biases, rows=128, width=768, columns=768),
     depthwise,
     partial(by_channel, channels=256, side=56),

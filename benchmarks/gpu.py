@@ -6,8 +6,9 @@
 Networks of torchvision and transformers with random weights, networks of built.py, and the real models of models.toml
 that are there, each in float32 and float16, one and sixteen at a time. Methods: onnxruntime's default session; the best
 session options on the original graph, found as superopt finds them; superopt with the options it finds; what was merged
-by hand and the other optimizers, under the default or those best options, whichever is faster; torch as it is,
-torch.compile in its modes reduce-overhead and max-autotune. Most valuable first (gpu_plan.py), until the time is over.
+by hand, under the default or those best options, whichever is faster; the other optimizers under those best options, or
+the default ones where they do not run so; torch as it is, torch.compile in its modes reduce-overhead and max-autotune.
+Most valuable first (gpu_plan.py), until the time is over.
 
 Every step is a process of its own with a limit. A step that fails is written down with its reason and not tried again.
 Answers are compared with the original's on onnxruntime's CPU provider (tolerances in gpu_race.py); TF32 is on for
@@ -35,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import gpu_plan, gpu_table, peer_wheels
 from benchmarks.examination import code_digest, now
-from benchmarks.gpu_cells import BEST, COMPILED, CORE, METHODS, DType, Ledger, Run
+from benchmarks.gpu_cells import BEST, CORE, HAND, METHODS, PEERS, DType, Ledger, Run
 from benchmarks.gpu_jobs import OutOfTime, StepFailed, Workplace
 from benchmarks.gpu_models import real_models
 from benchmarks.gpu_plan import Job, Pace
@@ -148,7 +149,7 @@ def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace
     """Those that no longer fit are left for another time. Models are optimized and compiled side by side, where that is
     asked for; what the table shows is timed when nothing else runs."""
     if place.beside > 1:
-        work_ahead(place, [job for job in planned if job.methods in (CORE, (COMPILED,))], pace)
+        work_ahead(place, [job for job in planned if job.methods != (HAND,)], pace)
     for job in planned:
         if not place.is_ahead(job) and not pace.fits(job, place.left()):
             continue
@@ -170,7 +171,7 @@ def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace) -> None:
     writing = threading.Lock()
 
     def do(job: Job) -> None:
-        race = place.timing * (RACING if job.methods == CORE else WAITING)
+        race = place.timing * (RACING if job.methods in (CORE, PEERS) else WAITING)
         with writing:
             if not pace.fits(job, place.left() - race):
                 return
@@ -185,8 +186,8 @@ def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace) -> None:
             did = place.steps_of(job.place)
             print(f"{place.left():5.0f} s left  {job.text}: ready to be timed ({did})", file=sys.stderr, flush=True)
 
-    optimized = [job for job in planned if job.methods == CORE]
-    compiled = [job for job in planned if job.methods != CORE]
+    optimized = [job for job in planned if job.methods in (CORE, PEERS)]
+    compiled = [job for job in planned if job.methods not in (CORE, PEERS)]
     kinds = ((optimized, place.beside), (compiled, COMPILED_AT_ONCE))
     side_by_side([(jobs, most) for jobs, most in kinds if jobs], do)
     place.reserved = 0.0

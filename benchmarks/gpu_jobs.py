@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 import threading
@@ -12,17 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from benchmarks import graphs, slots, subjects
+from benchmarks import gpu_peers, slots, subjects
 from benchmarks.commandline import SUPEROPT, TIMED_OUT, Done, run
-from benchmarks.gpu_cells import BEST, COMPILED, CORE, DEFAULT, HAND, OURS, PEERS, TUNED, Cell, Made, Place, Status
+from benchmarks.gpu_cells import BEST, CORE, DEFAULT, HAND, OURS, PEERS, TUNED, Cell, Made, Place, Status
 from benchmarks.gpu_models import Files, files_of
 from benchmarks.gpu_plan import NETWORKS, Job
 from benchmarks.gpu_race import Race, beside_ours, interval_of
 from benchmarks.gpu_ratios import composed
-from benchmarks.peers import PEERS as WORKERS
-from benchmarks.peers import WORKER as PEER_WORKER
 from benchmarks.records import Ratio
 from benchmarks.waiting import Waiting
 from superopt.report import Report
@@ -39,8 +37,9 @@ Entrant: TypeAlias = "tuple[str, str, Mapping[str, str]]"
 """Name, model, session options."""
 
 
-Ahead: TypeAlias = "Field | Waiting | float"
-"""A field; a process with what torch compiled; or that it is in torch's cache, by the seconds until a first answer."""
+Ahead: TypeAlias = "Field | gpu_peers.Made | Waiting | float"
+"""A field; what peers made; a process in which torch is ready; or that what it compiled is in its cache, by the seconds
+until a first answer."""
 Optimized: TypeAlias = "tuple[Path, Made | None, Mapping[str, str], Mapping[str, str] | None, str]"
 """superopt's model, what it did, the options it found for it and for the original; or why there is nothing."""
 
@@ -101,10 +100,15 @@ class Workplace:
         started = time.monotonic()
         try:
             self.made(job.place)
-            found = self._compiled(job) if job.methods == (COMPILED,) else self._answering(job)
+            found = self._done_ahead(job)
         except StepFailed:
             return  # the job itself will say so
         self._ahead[job] = found, time.monotonic() - started
+
+    def _done_ahead(self, job: Job) -> Ahead:
+        if job.methods == CORE:
+            return self._answering(job)
+        return gpu_peers.made_by_all(self, job) if job.methods == PEERS else self._compiled(job)
 
     def steps_of(self, place: Place) -> str:
         """What was done for a place since this was asked last, with the seconds it took."""
@@ -128,12 +132,13 @@ class Workplace:
     def _found(self, job: Job, ahead: Ahead | None) -> list[Cell]:
         if job.methods == CORE:
             return self._core(job, ahead if isinstance(ahead, Field) else self._field(job))
+        if job.methods == PEERS:
+            made = ahead if isinstance(ahead, gpu_peers.Made) else gpu_peers.made_by_all(self, job)
+            return gpu_peers.cells_of(self, job, made, beyond(self.best.get(job.place, {})))
         (method,) = job.methods
         if method == HAND:
             return [self._hand(job)]
-        if method in PEERS:
-            return [self._peer(job, method)]
-        return [self._torch(job, method, None if isinstance(ahead, Field) else ahead)]
+        return [self._torch(job, method, ahead if isinstance(ahead, Waiting | float) else None)]
 
     def cell(self, job: Job, method: str, **fields: Any) -> Cell:
         code = self.code if method in CORE else ""
@@ -151,12 +156,12 @@ class Workplace:
         with tempfile.TemporaryDirectory() as folder:
             asked, answer = Path(folder) / "task.json", Path(folder) / "answer.json"
             asked.write_text(json.dumps({"work": str(self.work), "place": place, "target": self.target, **task}))
-            done = self._run((sys.executable, WORKER, name, asked, answer), limit, place, name)
+            done = self.run((sys.executable, WORKER, name, asked, answer), limit, place, name)
             if done.returncode or not answer.exists():
                 raise StepFailed(done)
             return json.loads(answer.read_text())
 
-    def _run(
+    def run(
         self, command: Sequence[str | Path], limit: float, place: Place, name: str, log: Path | None = None
     ) -> Done:
         limit *= self.beside
@@ -175,13 +180,13 @@ class Workplace:
     def _core(self, job: Job, field: Field) -> list[Cell]:
         _, made, options, _, trouble = field.optimized
         best, plain = field.best, field.plain
-        found = self._raced(job, field.entrants, field.errors)
-        default = self._told(job, DEFAULT, found, {})
-        other = default.model_copy(update={"method": BEST}) if plain else self._told(job, BEST, found, best)
+        found = self.raced(job, field.entrants, field.errors)
+        default = self.told(job, DEFAULT, found, {})
+        other = default.model_copy(update={"method": BEST}) if plain else self.told(job, BEST, found, best)
         if made is None:
             return [default, other, self.cell(job, OURS, status="failed", detail=trouble)]
         if made.returned == "optimized":
-            mine, yardstick = self._told(job, OURS, found, options), OURS
+            mine, yardstick = self.told(job, OURS, found, options), OURS
         else:
             mine, yardstick = other.model_copy(update={"method": OURS}), DEFAULT if plain else BEST
         names = {DEFAULT: DEFAULT, BEST: DEFAULT if plain else BEST, OURS: yardstick}
@@ -212,7 +217,9 @@ class Workplace:
         told = self.step("answers", job.place, PATIENCE, entrants=found.entrants, turn=self.turn)
         return replace(found, errors=told["errors"])
 
-    def _raced(self, job: Job, entrants: Sequence[Entrant], known: Mapping[str, float | str]) -> Race:
+    def raced(
+        self, job: Job, entrants: Sequence[Entrant], known: Mapping[str, float | str] = MappingProxyType({})
+    ) -> Race:
         """Without the first, should it take the others down with it."""
         try:
             return self._race(job, entrants, known)
@@ -224,10 +231,10 @@ class Workplace:
 
     def _race(self, job: Job, entrants: Sequence[Entrant], known: Mapping[str, float | str]) -> Race:
         limit = PATIENCE + 10 * self.timing
-        task = {"seconds": self.timing, "entrants": entrants, "known": known, "turn": self.turn}
+        task = {"seconds": self.timing, "entrants": entrants, "known": dict(known), "turn": self.turn}
         return Race.of(self.step("race", job.place, limit, **task))
 
-    def _told(self, job: Job, method: str, found: Race, options: Mapping[str, str]) -> Cell:
+    def told(self, job: Job, method: str, found: Race, options: Mapping[str, str]) -> Cell:
         fields = found.fields(method, job.dtype)
         own, default = found.over_first(method), found.over_first(DEFAULT)
         ratio = composed(own, default.inverse()) if own and default else None
@@ -246,7 +253,7 @@ class Workplace:
             "--budget", str(self.budget), *subjects.arguments(files.subject(job.model), files.folder), *self.extra,
             *(("--turn", self.turn) if self.turn else ()),
         )  # fmt: skip
-        done = self._run(command, limit, job.place, "optimize", files.folder / "superopt.log")
+        done = self.run(command, limit, job.place, "optimize", files.folder / "superopt.log")
         if not report.exists():
             return ours, None, {}, None, done.problem
         found = Report.model_validate_json(report.read_text())
@@ -260,22 +267,6 @@ class Workplace:
         return ours, _made(found), deployment.options if deployment else {}, original, ""
 
     # ------------------------------------------------------------------ others
-
-    def _peer(self, job: Job, method: str) -> Cell:
-        files = files_of(self.work, job.place)
-        subject = files.subject(job.model)
-        worker = next(peer.worker for peer in WORKERS if peer.name == method)
-        if worker == "transformers" and not subject.transformer:
-            return self.cell(job, method, status="does not apply")
-        made = files.folder / f"{method}.onnx"
-        told = [json.dumps(subject.transformer)] if worker == "transformers" else []
-        command = (*self._peer_python(), PEER_WORKER, worker, files.model, made, *told)
-        done = self._run(command, PATIENCE, job.place, method)
-        if done.returncode or not made.exists():
-            raise StepFailed(done)
-        if graphs.facts(made).graph == graphs.facts(files.model).graph:
-            return self.cell(job, method, status="unchanged")
-        return self._variant(job, method, made)
 
     def _hand(self, job: Job) -> Cell:
         """Its time alone is compared with superopt's: both are steadier than the default session between them."""
@@ -292,16 +283,10 @@ class Workplace:
         best = self.best.get(job.place, {})
         if beyond(best):
             entrants.append((tuned, str(made), best))
-        found = self._raced(job, entrants, {})
+        found = self.raced(job, entrants)
         fastest = min((plain, tuned), key=lambda name: found.fields(name, job.dtype).get("median") or float("inf"))
-        cell = self._told(job, fastest, found, best if fastest == tuned else {})
+        cell = self.told(job, fastest, found, best if fastest == tuned else {})
         return cell.model_copy(update={"method": method, "code": ""})
-
-    def _peer_python(self) -> tuple[str, ...]:
-        if self.peer_site is None:
-            return (sys.executable,)
-        path = os.pathsep.join(filter(None, (str(self.peer_site), os.environ.get("PYTHONPATH", ""))))
-        return ("env", f"PYTHONPATH={path}", sys.executable)
 
     def _torch(self, job: Job, method: str, ahead: Waiting | float | None) -> Cell:
         if job.model not in NETWORKS:
@@ -322,24 +307,26 @@ class Workplace:
         compiled for it stays in its cache."""
         if job.model not in NETWORKS:
             return 0.0
+        (method,) = job.methods
+        limit = TUNING if method == TUNED else COMPILING
         if len(self._waiting) >= MOST_WAITING:
-            return float(self.step("compile", job.place, COMPILING, method=COMPILED)["ready"])
-        allowed = min(COMPILING * self.beside, self.left())
+            return float(self.step("compile", job.place, limit, method=method, turn=self.turn)["ready"])
+        allowed = min(limit * self.beside, self.left())
         waiting = self.begin(job)
         self._waiting.append(waiting)
         done = waiting.until_ready(allowed)
         if done is None:
             return waiting
         self._waiting.remove(waiting)
-        if done.returncode == TIMED_OUT and allowed < COMPILING * self.beside:
+        if done.returncode == TIMED_OUT and allowed < limit * self.beside:
             raise OutOfTime
         raise StepFailed(done)
 
     def begin(self, job: Job) -> Waiting:
         task = {"work": str(self.work), "place": job.place, "target": self.target, "seconds": self.timing}
         command = (*slots.pinned(), sys.executable, WORKER, "torch")
-        folder = files_of(self.work, job.place).folder / "waiting"
-        return Waiting(command, {**task, "method": COMPILED, "turn": self.turn}, folder)
+        folder = files_of(self.work, job.place).folder / f"waiting {job.methods[0]}"
+        return Waiting(command, {**task, "method": job.methods[0], "turn": self.turn}, folder)
 
     def _finished(self, waiting: Waiting, limit: float) -> dict[str, Any]:
         if self.left() <= 0:

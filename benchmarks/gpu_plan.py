@@ -73,7 +73,7 @@ class Job:
     @property
     def kind(self) -> str:
         """What jobs of about the same length have in common."""
-        return OURS if self.methods == CORE else "peer" if self.methods[0] in (*PEERS, HAND) else self.methods[0]
+        return OURS if self.methods == CORE else "peers" if self.methods == PEERS else self.methods[0]
 
     @property
     def keys(self) -> list[Key]:
@@ -86,7 +86,7 @@ class Job:
 
 
 VALUABLE: tuple[tuple[str, ...], ...] = (CORE, (COMPILED,))
-OTHERS: tuple[tuple[str, ...], ...] = ((HAND,), *((peer,) for peer in PEERS), (TUNED,), (EAGER,))
+OTHERS: tuple[tuple[str, ...], ...] = ((HAND,), PEERS, (TUNED,), (EAGER,))
 
 
 def jobs(
@@ -119,7 +119,7 @@ def left(planned: Sequence[Job], is_done: Done, again: str = "") -> Iterator[Job
 
 
 # Seconds that a job takes, until this run knows better.
-GUESSES = {OURS: 100.0, COMPILED: 60.0, TUNED: 150.0, EAGER: 20.0, "peer": 25.0}
+GUESSES = {OURS: 100.0, COMPILED: 60.0, TUNED: 150.0, EAGER: 20.0, HAND: 25.0, "peers": 60.0}
 
 
 @dataclass

@@ -47,8 +47,8 @@ confidence, and nothing is left out because it looks bad.
 METHOD = """\
 - **ort**: onnxruntime's default session on the original. **best options**: the same graph with the session options that
   superopt's own search finds for it. **superopt**: its result, with the options it found.
-- **onnxsim, onnxslim, onnxscript, ort.transformers**: their results with their defaults, in the default session or with
-  the original's best options, whichever is faster. `same`: the graph came back as it was.
+- **onnxsim, onnxslim, onnxscript, ort.transformers**: their results with their defaults, under the original's best
+  options, in a default session where they do not run so. `same`: the graph came back as it was.
 - **by hand**: the same function as a careful person would write it (handmade.py), under the default or the original's
   best options, in a race of its own: its ratio comes from two medians.
 - **torch**: the same network and weights, tensors on the device, each run waited for; **compile** and **max-autotune**

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.predictor import rank_correlation, typical_error
 from benchmarks.texts import aligned, without_folders
 from superopt.cost.calibration import spared
+from superopt.cost.channels import images_in, images_of
 from superopt.cost.coefficients import Coefficients, priors
 from superopt.cost.contents import Contents, machine_of, merged
 from superopt.cost.costs import read_costs
@@ -36,7 +37,7 @@ from superopt.cost.workloads import host
 from superopt.ir.onnx import load
 from superopt.normalize import normalize
 from superopt.rewrite.emit import Vocabulary
-from superopt.runtime.deployment import Deployment
+from superopt.runtime.deployment import Deployment, parse_deployment
 from superopt.search.learning import Learner
 from superopt.search.rulebook import open_rulebook
 from superopt.search.scales import Scales
@@ -50,9 +51,9 @@ ENOUGH = 100
 COLUMNS = ("device", "deployment", "what", "how many", "rank correlation", "typical error")
 
 
-def of_samples(times: Mapping[str, float], target: str) -> Iterator[Observation]:
-    predictor = Predictor()
-    for graph in samples(target):
+def of_samples(times: Mapping[str, float], deployment: Deployment) -> Iterator[Observation]:
+    predictor = Predictor(images=images_of(deployment))
+    for graph in samples(deployment.target):
         seconds = times.get(region_key(host(), graph, {}))
         if seconds is not None:
             yield Observation(predictor.amounts(graph), seconds)
@@ -64,7 +65,7 @@ def of_regions(times: Mapping[str, float], models: Sequence[Path], deployment: D
     for path in models:
         model = load(path)
         workshop = Workshop(model, normalize(model).graph, book, Vocabulary(contrib=True))
-        predictor = Predictor()
+        predictor = Predictor(images=images_in(deployment))
         for signature in signed(workshop, Scales(model, {}, Learner(predictor), RegionTimer(deployment))).signatures:
             seconds = times.get(signature.key)
             if seconds is not None:
@@ -98,9 +99,10 @@ def train(
             if (machine_of(key), key.deployment, key.method) == (machine, text, REGION_METHOD)
             and entry.time.seconds is not None
         }
-        single, chain = list(of_samples(times, machine.target)), times.get(region_key(host(), launches(), {}))
+        deployment = parse_deployment(text)
+        single, chain = list(of_samples(times, deployment)), times.get(region_key(host(), launches(), {}))
         if len(single) >= ENOUGH and chain is not None:
-            regions = list(of_regions(times, models, Deployment(machine.target)))
+            regions = list(of_regions(times, models, deployment))
             yield trained(machine, text, chain, single, regions)
 
 

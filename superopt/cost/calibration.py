@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from superopt.cost.channels import images_of
 from superopt.cost.coefficients import Coefficients
 from superopt.cost.fit import OF_SAMPLES, Observation, fit
 from superopt.cost.predict import Predictor
@@ -52,7 +53,7 @@ def fitted(timer: RegionTimer) -> Coefficients:
 
 
 def _fitted(timer: RegionTimer, graphs: Iterable[Graph]) -> Coefficients:
-    predictor = Predictor()
+    predictor = Predictor(images=images_of(timer.deployment))
     seen: list[Observation] = []
     for graph in graphs:
         told = timer.recall(region_key(host(), graph, {}))

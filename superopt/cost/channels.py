@@ -10,17 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from superopt.cost.layouts import TO_FIRST, TO_LAST, Images
 from superopt.ir.graph import Graph, Parameter, Value, make_node, make_parameter, replace_inputs
 from superopt.ir.types import TensorType
 from superopt.runtime.deployment import Deployment
 
-_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 _IMAGES = frozenset(("Conv", "ConvTranspose", "FusedConv", "AveragePool", "MaxPool", "GlobalAveragePool"))
 """Operators on images, at least one of which makes a region one of them."""
 
 
 def keeps_channels_last(deployment: Deployment) -> bool:
     return deployment.provider_settings.get("prefer_nhwc") == "1"
+
+
+def images_in(deployment: Deployment) -> Images:
+    """Where a region of a model has its images' channels."""
+    return "last" if keeps_channels_last(deployment) else "first"
+
+
+def images_of(deployment: Deployment) -> Images:
+    """Where a model has them."""
+    return "last inside" if keeps_channels_last(deployment) else "first"
 
 
 def works_on_images(graph: Graph) -> bool:
@@ -35,8 +45,8 @@ def with_channels_last(graph: Graph, inner: Container[Parameter]) -> Graph:
     for parameter in graph.inputs:
         type_ = parameter.type
         if parameter in inner and isinstance(type_, TensorType) and _is_image(type_):
-            turned = make_parameter(parameter.position, _turned(type_, _TO_LAST))
-            back = make_node("Transpose", [Value(turned)], {"perm": _TO_FIRST}, [type_])
+            turned = make_parameter(parameter.position, _turned(type_, TO_LAST))
+            back = make_node("Transpose", [Value(turned)], {"perm": TO_FIRST}, [type_])
             moved[Value(parameter)] = back.outputs[0]
             added.append(back)
             inputs.append(turned)
@@ -53,7 +63,7 @@ def with_channels_last(graph: Graph, inner: Container[Parameter]) -> Graph:
     for output in (moved.get(v, v) for v in graph.outputs):
         type_ = output.tensor_type
         if type_ is not None and _is_image(type_):
-            last = make_node("Transpose", [output], {"perm": _TO_LAST}, [_turned(type_, _TO_LAST)])
+            last = make_node("Transpose", [output], {"perm": TO_LAST}, [_turned(type_, TO_LAST)])
             nodes.append(last)
             output = last.outputs[0]
         outputs.append(output)

@@ -10,6 +10,7 @@ from superopt.cost.columns import Amounts, Column
 from superopt.cost.features import amounts
 from superopt.cost.fit import OF_REGIONS, Observation, fit
 from superopt.cost.fusions import ALONE, roles
+from superopt.cost.layouts import Images, movements
 from superopt.cost.measures import Measures
 from superopt.cost.weights import is_weight_only
 from superopt.ir.graph import Graph, Node, Value
@@ -22,9 +23,16 @@ class Predictor:
     walking over it.
     """
 
-    def __init__(self, sizes: Mapping[str, int] | None = None, coefficients: Coefficients = PRIORS) -> None:
+    def __init__(
+        self,
+        sizes: Mapping[str, int] | None = None,
+        coefficients: Coefficients = PRIORS,
+        images: Images = "first",
+    ) -> None:
+        """`images`: where their channels are; what moves them costs what it does."""
         self._measures = Measures(dict(sizes or {}))
         self._start = self._coefficients = coefficients
+        self._images: Images = images
         self._counted: weakref.WeakKeyDictionary[Node, dict[str, Amounts]] = weakref.WeakKeyDictionary()
         self._priced: weakref.WeakKeyDictionary[Node, dict[str, float]] = weakref.WeakKeyDictionary()
 
@@ -34,7 +42,7 @@ class Predictor:
 
     def region(self, graph: Graph) -> float:
         """Seconds of the nodes that run; weight-only ones are free."""
-        running, played = _running(graph)
+        running, played = self._running(graph)
         return sum(self.node(n, played.get(n, ALONE)) for n in running)
 
     def node(self, node: Node, role: str = ALONE) -> float:
@@ -49,7 +57,7 @@ class Predictor:
 
     def amounts(self, graph: Graph) -> Amounts:
         """What the region's nodes ask of the device, added up."""
-        running, played = _running(graph)
+        running, played = self._running(graph)
         total: dict[Column, float] = {}
         for node in running:
             for column, amount in self._amounts(node, played.get(node, ALONE)):
@@ -62,6 +70,12 @@ class Predictor:
         seen = [Observation(self.amounts(graph), seconds) for graph, seconds in observations]
         self._coefficients = fit(seen, self._start, OF_REGIONS)
         self._priced.clear()
+
+    def _running(self, graph: Graph) -> tuple[list[Node], dict[Node, str]]:
+        running, played = _running(graph)
+        added, dropped = movements(running, graph.outputs, self._images)
+        kept = [node for node in running if node not in dropped] if dropped else running
+        return [*kept, *added], played
 
     def _amounts(self, node: Node, role: str) -> Amounts:
         counted = self._counted.get(node)

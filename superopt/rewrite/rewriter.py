@@ -97,10 +97,12 @@ class Rules:
         for rule in rules:
             self.add(rule)
 
-    def add(self, rule: Rule) -> None:
-        """One more; its name must be new."""
+    def add(self, rule: Rule, searched: bool = True) -> None:
+        """One more; its name must be new. What is not `searched` for is there by its name alone."""
         self.patterns.rules[rule.name] = rule
-        self._enter(len(self.patterns), rule)
+        pattern = self.patterns[rule.name]
+        if searched:
+            self._enter(len(self.patterns), pattern)
 
     def add_later(self, rules: Iterable[Rule]) -> None:
         """Rules that are known to compile. That is done once a node is met that one of them may begin with: a model
@@ -109,12 +111,11 @@ class Rules:
             self.patterns.rules[rule.name] = rule
             first = first_operator(rule)
             if first is None:
-                self._enter(len(self.patterns), rule)
+                self._enter(len(self.patterns), self.patterns[rule.name])
             else:
                 self._waiting.setdefault(first, []).append((len(self.patterns), rule))
 
-    def _enter(self, place: int, rule: Rule) -> None:
-        pattern = self.patterns[rule.name]
+    def _enter(self, place: int, pattern: Pattern) -> None:
         if pattern.roots:
             call = pattern.anchor.call
             alike = self._by_skeleton.setdefault((call.domain, call.op), {}).setdefault(skeleton_of(pattern), [])
@@ -128,7 +129,7 @@ class Rules:
         names = names_of(node)
         for name in names:
             for place, rule in self._waiting.pop(name, ()):
-                self._enter(place, rule)
+                self._enter(place, self.patterns[rule.name])
         alike = [item for name in names for item in self._by_skeleton.get(name, {}).items()]
         found = [entry for bone, entries in alike if skeletons.fits(bone, node) for entry in entries]
         return [pattern for _, pattern in sorted(found, key=lambda entry: entry[0])]

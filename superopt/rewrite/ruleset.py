@@ -18,6 +18,9 @@ from superopt.rewrite.rule import Proof, Rule
 
 SHIPPED = Path(specs.__file__).resolve().parent.parent / "rules"
 
+LATE = SHIPPED / "late.rules"
+"""What is asked for by name once a search is over; during it nobody looks for these."""
+
 State = Literal["proved", "stale", "unproved"]
 
 

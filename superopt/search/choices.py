@@ -10,6 +10,7 @@ nothing. docs/deployment.md names them all.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -71,6 +72,8 @@ class Contents:
     operators: frozenset[str] = frozenset()
     dtypes: frozenset[DType] = frozenset()
     convolves_sequences: bool = False
+    mostly_attends: bool = False
+    """There is more attention than convolutions."""
     opaque: bool = False
 
     def any_of(self, operators: frozenset[str]) -> bool:
@@ -78,7 +81,7 @@ class Contents:
 
     @property
     def attends(self) -> bool:
-        return self.opaque or any("Attention" in name for name in self.operators)
+        return self.opaque or any(map(_attends, self.operators))
 
     @property
     def is_half(self) -> bool:
@@ -103,10 +106,13 @@ def convolves(contents: Contents) -> bool:
 
 def contents_of(model: Model) -> Contents:
     nodes = list(model.graph.all_nodes())
+    counts = Counter(node.op for node in nodes)
+    attention = sum(count for op, count in counts.items() if _attends(op))
     return Contents(
-        operators=frozenset(node.op for node in nodes),
+        operators=frozenset(counts),
         dtypes=frozenset(_dtypes(model.graph, nodes)),
         convolves_sequences=any(node.op in _CONVOLUTIONS and _rank(node) == 3 for node in nodes),
+        mostly_attends=attention > sum(counts[op] for op in _CONVOLUTIONS),
         opaque=bool(model.functions) or any(node.domain not in _DOMAINS for node in nodes),
     )
 
@@ -129,7 +135,16 @@ def _on_cpu(base: Deployment) -> Iterator[Choice]:
 
 
 def _on_cuda(contents: Contents) -> Iterator[Choice]:
+    """A network of attention with one convolution at its start may have no time left for the latter's options."""
     yield LAUNCHES
+    kinds = (_of_attention, _of_convolutions) if contents.mostly_attends else (_of_convolutions, _of_attention)
+    for choices in kinds:
+        yield from choices(contents)
+    if contents.is_half and contents.any_of(_PRODUCTS):
+        yield Choice("matrix products", config=(("ep.cuda.enable_gemm_auto_tune", "1"),))
+
+
+def _of_convolutions(contents: Contents) -> Iterator[Choice]:
     if convolves(contents):
         for options in ((NHWC,), (FUSED_BIAS,), (NHWC, FUSED_BIAS)):
             yield Choice("convolution layout", provider_options=options)
@@ -137,11 +152,12 @@ def _on_cuda(contents: Contents) -> Iterator[Choice]:
         yield Choice("convolution workspace", provider_options=(("cudnn_conv_use_max_workspace", "0"),))
     if contents.convolves_sequences:
         yield Choice("convolution of sequences", provider_options=(("cudnn_conv1d_pad_to_nc1d", "1"),))
+
+
+def _of_attention(contents: Contents) -> Iterator[Choice]:
     if contents.attends:
         for kernel in _ATTENTION_KERNELS:
             yield Choice("attention kernel", provider_options=(("sdpa_kernel", kernel),))
-    if contents.is_half and contents.any_of(_PRODUCTS):
-        yield Choice("matrix products", config=(("ep.cuda.enable_gemm_auto_tune", "1"),))
 
 
 def _levels(base: Deployment) -> Iterator[Choice]:
@@ -149,6 +165,10 @@ def _levels(base: Deployment) -> Iterator[Choice]:
     allowed = _LEVELS[_LEVELS.index(base.level) :] if base.level in _LEVELS else ()
     for level in allowed:
         yield Choice("optimization level", level=level)
+
+
+def _attends(op: str) -> bool:
+    return "Attention" in op
 
 
 def _dtypes(graph: Graph, nodes: list[Node]) -> Iterator[DType]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -18,6 +18,7 @@ from superopt.search.ending import Ending
 from superopt.search.hunted import Hunted
 from superopt.search.recorded_trial import RecordedTrial
 from superopt.search.trial import Heard, Trial
+from superopt.search.turning import turned
 from superopt.search.variants import Variant, guessed, leaner, variants
 from superopt.search.withdrawing import withdrawn
 from superopt.search.workshop import Workshop
@@ -40,7 +41,8 @@ class Chooser:
     def of_all(
         self, workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted, heard: Heard | None = None
     ) -> Chosen:
-        """Of everything that a search led to, and of that without operators that rewrites brought in."""
+        """Of everything that a search led to, of that without operators that rewrites brought in, and of what won then
+        with its weights turned."""
         found = variants(workshop, passes, hunted)
         if self._is_untimed:
             return self.best(found, hunted)
@@ -51,14 +53,24 @@ class Chooser:
             fewer = [] if self._is_untimed else list(leaner(workshop, chosen, found))
             if not fewer:
                 break
-            files |= {c.name: self.stage(c.graph) for c in fewer}
-            before, chosen = chosen, contest.challenged(chosen, fewer, _paths(files))
-            for loser in fewer:
-                if loser is not chosen:
-                    shutil.rmtree(files.pop(loser.name).path.parent, ignore_errors=True)
+            before, chosen = chosen, self._challenged(contest, chosen, fewer, files)
             if chosen is before:
                 break
+        rival = None if self._is_untimed else turned(workshop, chosen, self.trial.timed)
+        if rival is not None:
+            chosen = self._challenged(contest, chosen, [rival], files)
         return self._withdrawn(workshop, chosen, files)
+
+    def _challenged(
+        self, contest: Contest, holder: Variant, guesses: Sequence[Variant], files: dict[str, Written]
+    ) -> Variant:
+        """The faster one; files of those that lost are gone."""
+        files |= {v.name: self.stage(v.graph) for v in (holder, *guesses) if v.name not in files}
+        chosen = contest.challenged(holder, guesses, _paths(files))
+        for loser in guesses:
+            if loser is not chosen:
+                shutil.rmtree(files.pop(loser.name).path.parent, ignore_errors=True)
+        return chosen
 
     def _withdrawn(self, workshop: Workshop, chosen: Variant, files: dict[str, Written]) -> Chosen:
         """The chosen one, or the one for an option that it loses by, where that is faster."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from superopt.cost.channels import images_in
 from superopt.cost.machine import Machine
 from superopt.cost.predict import Predictor
 from superopt.cost.regions import region_key
@@ -100,7 +101,8 @@ def _ratio(total: float, saved: float) -> float:
 def _whole(trial: RecordedTrial, ground: Ground, workshop: Workshop) -> tuple[float, float]:
     """Seconds of a run that are recorded, and all of them."""
     sizes = trial.symbol_sizes()
-    scales = Scales(workshop.model, sizes, Learner(Predictor(sizes, ground.coefficients)), ground.timer)
+    predictor = Predictor(sizes, ground.coefficients, images_in(ground.timer.deployment))
+    scales = Scales(workshop.model, sizes, Learner(predictor), ground.timer)
     found = signed(workshop, scales)
     known, guessed = 0.0, found.besides
     for signature in found.signatures:

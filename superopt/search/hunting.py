@@ -9,6 +9,7 @@ from typing import Self
 
 from superopt.cost.cache import CostCache
 from superopt.cost.calibration import calibrate, is_begun
+from superopt.cost.channels import images_in
 from superopt.cost.coefficients import Coefficients
 from superopt.cost.memory import peak_resident_bytes
 from superopt.cost.predict import Predictor
@@ -84,7 +85,7 @@ class Ground:
             return Hunting.nothing("the rules were not searched: an end was asked for before")
         try:
             sizes = self.trial.symbol_sizes()
-            predictor = Predictor(sizes, self.coefficients)
+            predictor = Predictor(sizes, self.coefficients, images_in(self.timer.deployment))
         except CannotRun as error:  # a model that cannot be run cannot be measured; the check will say so too
             return Hunting.nothing(f"the rules were not searched: {error}")
         options = self.options

@@ -11,7 +11,7 @@ from superopt.ops.registry import Registry
 from superopt.rewrite.remembered import without_collection
 from superopt.rewrite.rewriter import Rules
 from superopt.rewrite.rule import Rule
-from superopt.rewrite.ruleset import digest, load_rules, rule_files, state
+from superopt.rewrite.ruleset import LATE, digest, load_rules, rule_files, state
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,20 @@ def _opened(files: Sequence[Path], definitions: Sequence[Path]) -> Rulebook:
     digests = {rule.name: rule.proof.digest for rule in usable if rule.proof is not None}
     proofs = {rule.name: str(rule.proof) for rule in usable}
     notes = tuple(_note(found, group) for found, group in left_out.items())
-    known_to_compile = {str(path) for path in shipped}
-    ready = Rules((), registry)
-    ready.add_later(rule for rule in usable if rule.source in known_to_compile)
+    return Rulebook(registry, _compiled(usable, shipped, registry), digests, proofs, unusable, notes)
+
+
+def _compiled(usable: Sequence[Rule], shipped: Sequence[Path], registry: Registry) -> Rules:
+    late, ours = str(LATE), {str(path) for path in shipped}
+    found = Rules((), registry)
+    found.add_later(rule for rule in usable if rule.source in ours and rule.source != late)
     for rule in usable:
-        if rule.source not in known_to_compile:
-            ready.add(rule)
-    return Rulebook(registry, ready, digests, proofs, unusable, notes)
+        if rule.source not in ours:
+            found.add(rule)
+    for rule in usable:
+        if rule.source == late:
+            found.add(rule, searched=False)
+    return found
 
 
 def _note(found: str, rules: Sequence[Rule]) -> str:

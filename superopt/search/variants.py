@@ -1,6 +1,6 @@
 """Graphs that compete for one model: tidied only, with all rewrites that the search found, with those that were timed
 faster, with the best of them; with everything fused, with everything that is predicted to pay; and what is fastest of
-these without what brings in one operator.
+these without what brings in one operator, or with its weights turned.
 
 A region's time is not its time in the model; which variant is best, whole models say.
 """
@@ -27,7 +27,7 @@ ATTEMPTS = 5
 ROOM = 2 << 30
 """Bytes of files for variants that only leave something out, at most."""
 TIDIED, ALL, SURE, BEST = "tidied", "all rewrites", "the sure rewrites", "the best rewrites"
-WITHDRAWN = "grouped biases apart"
+WITHDRAWN, TURNED = "grouped biases apart", "weights turned"
 
 Check = Callable[[Graph], CheckReport]
 
@@ -57,7 +57,7 @@ class Variant:
     @property
     def is_guess(self) -> bool:
         """Whether nobody has timed its regions."""
-        return bool(self.leaves_out) or self.name in (FUSED, STAYING, FORESEEN)
+        return bool(self.leaves_out) or self.name in (FUSED, STAYING, FORESEEN, TURNED)
 
 
 def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:

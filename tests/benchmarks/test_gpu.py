@@ -19,6 +19,7 @@ from benchmarks.gpu_cells import (
     EAGER,
     HAND,
     OURS,
+    PEERS,
     TUNED,
     Cell,
     Ledger,
@@ -64,7 +65,8 @@ def test_a_run_goes_on_where_the_last_one_was_stopped(tmp_path: Path) -> None:
     ledger = Ledger.opened(path, [], run())
     for method in CORE:
         ledger.add(cell(method))
-    ledger.add(cell("onnxsim", None, status="failed", detail="SIGSEGV"))
+    for peer in PEERS:
+        ledger.add(cell(peer, None, status="failed", detail="SIGSEGV"))
     again = Ledger.opened(tmp_path / "new.json", [path, tmp_path / "missing.json"], run())
     planned = gpu_plan.jobs([], "^bert_base$", [("fp16", 1)], [OURS, "onnxsim", EAGER])
     todo = list(gpu_plan.left(planned, lambda key: again.is_done(key, CODE)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import gpu, gpu_plan
-from benchmarks.gpu_cells import COMPILED, CORE, OURS, TUNED
+from benchmarks.gpu_cells import COMPILED, CORE, OURS, PEERS, TUNED
 from benchmarks.gpu_plan import FIRST, FURTHER, Job, Pace
 
 pytestmark = pytest.mark.unit
@@ -16,7 +16,7 @@ def test_what_is_worth_most_comes_first() -> None:
     assert planned[0] == Job("bert_base", "fp32", 1, CORE)
     assert planned[1] == Job("bert_base", "fp32", 1, (COMPILED,))
     first = [i for i, job in enumerate(planned) if job.model in FIRST and job.methods in (CORE, (COMPILED,))]
-    peers = [i for i, job in enumerate(planned) if job.model in FIRST and job.methods == ("onnxsim",)]
+    peers = [i for i, job in enumerate(planned) if job.model in FIRST and job.methods == PEERS]
     further = [i for i, job in enumerate(planned) if job.model in FURTHER]
     assert max(first) < min(peers) <= max(peers) < min(further)
     assert len(set(planned)) == len(planned)

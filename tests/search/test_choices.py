@@ -92,3 +92,25 @@ def test_a_model_says_what_it_holds():
     made.graph.node[0].domain = "my.own"
     made.opset_import.add(domain="my.own", version=1)
     assert contents_of(parse(made.SerializeToString())).opaque
+
+
+def test_what_there_is_more_of_is_asked_first():
+    operators = frozenset(("Conv", "Attention"))
+    dimensions = [c.dimension for c in options_for(CUDA, Contents(operators))]
+    assert dimensions.index("convolution layout") < dimensions.index("attention kernel")
+    turned = [c.dimension for c in options_for(CUDA, Contents(operators, mostly_attends=True))]
+    assert turned.index("attention kernel") < turned.index("convolution layout")
+    assert sorted(turned) == sorted(dimensions)
+
+
+@pytest.mark.parametrize(("convolutions", "attends"), [(1, True), (2, False)])
+def test_attention_is_counted_against_convolutions(convolutions: int, attends: bool):
+    made = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (float[1, 8, 8] x, float[8, 8, 1] w) => (float[1, 8, 8] z) {{
+            y = Conv(x, w) {"v = Conv(y, w)" if convolutions == 2 else "v = Relu(y)"}
+            u = com.microsoft.MultiHeadAttention<num_heads = 1>(v, v, v)
+            z = com.microsoft.MultiHeadAttention<num_heads = 1>(u, u, u)
+        }}"""
+    )
+    assert contents_of(parse(made.SerializeToString())).mostly_attends == attends

@@ -1,0 +1,94 @@
+"""The other optimizers on one network: what each makes of it, and all of that in one interleaved run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks import graphs
+from benchmarks.gpu_cells import DEFAULT, PEERS, Cell
+from benchmarks.gpu_models import files_of
+from benchmarks.gpu_plan import Job
+from benchmarks.peers import PEERS as WORKERS
+from benchmarks.peers import WORKER as PEER_WORKER
+
+if TYPE_CHECKING:
+    from benchmarks.gpu_jobs import Entrant, Workplace
+
+PATIENCE = 120.0
+"""Seconds after which an optimizer is given up."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the optimizers made: files by method; methods that made the same as an earlier one; and cells of those of
+    which there is nothing to time."""
+
+    files: Mapping[str, Path]
+    same: Mapping[str, str]
+    cells: Mapping[str, Cell]
+
+
+def made_by_all(place: Workplace, job: Job) -> Made:
+    """Nothing is timed here."""
+    files: dict[str, Path] = {}
+    same: dict[str, str] = {}
+    cells: dict[str, Cell] = {}
+    known: dict[str, str] = {}
+    for method in job.methods:
+        found = _made(place, job, method)
+        if isinstance(found, Cell):
+            cells[method] = found
+            continue
+        graph = graphs.facts(found).graph
+        if graph in known:
+            same[method] = known[graph]
+        else:
+            known[graph], files[method] = method, found
+    return Made(files, same, cells)
+
+
+def _made(place: Workplace, job: Job, method: str) -> Path | Cell:
+    files = files_of(place.work, job.place)
+    subject = files.subject(job.model)
+    worker = next(peer.worker for peer in WORKERS if peer.name == method)
+    if worker == "transformers" and not subject.transformer:
+        return place.cell(job, method, status="does not apply")
+    made = files.folder / f"{method}.onnx"
+    told = [json.dumps(subject.transformer)] if worker == "transformers" else []
+    done = place.run((*_python(place), PEER_WORKER, worker, files.model, made, *told), PATIENCE, job.place, method)
+    if done.returncode or not made.exists():
+        return place.cell(job, method, status="failed", detail=done.problem)
+    if graphs.facts(made).graph == graphs.facts(files.model).graph:
+        return place.cell(job, method, status="unchanged")
+    return made
+
+
+def _python(place: Workplace) -> tuple[str, ...]:
+    if place.peer_site is None:
+        return (sys.executable,)
+    path = os.pathsep.join(filter(None, (str(place.peer_site), os.environ.get("PYTHONPATH", ""))))
+    return ("env", f"PYTHONPATH={path}", sys.executable)
+
+
+def cells_of(place: Workplace, job: Job, made: Made, best: Mapping[str, str]) -> list[Cell]:
+    """All under the original's `best` options; those that do not run so, in a default session."""
+    cells = {**made.cells, **_timed(place, job, made.files, best)}
+    failed = {m: made.files[m] for m in made.files if best and cells[m].status == "failed"}
+    cells |= _timed(place, job, failed, {})
+    cells |= {method: cells[other].model_copy(update={"method": method}) for method, other in made.same.items()}
+    return [cells[method] for method in PEERS if method in job.methods]
+
+
+def _timed(place: Workplace, job: Job, files: Mapping[str, Path], options: Mapping[str, str]) -> dict[str, Cell]:
+    if not files:
+        return {}
+    entrants: list[Entrant] = [(DEFAULT, str(files_of(place.work, job.place).model), {})]
+    entrants += [(method, str(file), options) for method, file in files.items()]
+    found = place.raced(job, entrants)
+    return {m: place.told(job, m, found, options).model_copy(update={"code": ""}) for m in files}
