@@ -44,7 +44,6 @@ from superopt.errors import SuperoptError
 from superopt.generate.known import Known, derivation
 from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model
-from superopt.ir.onnx.stats import total_bytes
 from superopt.normalize import normalize
 from superopt.options import Options
 from superopt.rewrite.emit import Vocabulary
@@ -55,9 +54,9 @@ from superopt.rewrite.whole import piece_of
 from superopt.runtime.deployment import Deployment, Target
 from superopt.search.bodies import graphs
 from superopt.search.ending import Ending
+from superopt.search.growth import allowed_growth
 from superopt.search.hunt import Hunter
 from superopt.search.hunted import Budget
-from superopt.search.hunting import GROWTH_SHARE, LEAST_GROWTH
 from superopt.search.judge import Judge, Look
 from superopt.search.learning import Learner
 from superopt.search.regions import graph_of_region
@@ -127,7 +126,7 @@ def search(model: Model, graph: Graph, book: Rulebook, target: Target, candidate
         book.registry, model.opset, Vocabulary(cuda=target == "cuda", for_cuda=target == "cuda"), model.functions
     )
     scales = Scales(model, {}, Learner(predictor), RegionTimer(Deployment("cpu", threads=1)))
-    growth = max(LEAST_GROWTH, int(GROWTH_SHARE * total_bytes(model)))
+    growth = allowed_growth(model, Options())
     budget = Budget(math.inf, math.inf, candidates, Options().alpha, growth)
     hunter = Hunter(book, rewriter, scales, budget, lambda stage, what: None, Ending(), judging=Priced)
     before = after = 0.0

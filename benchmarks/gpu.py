@@ -37,10 +37,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import gpu_plan, gpu_table, peer_wheels
 from benchmarks.examination import code_digest, now
 from benchmarks.gpu_cells import BEST, CORE, HAND, METHODS, PEERS, DType, Ledger, Run
-from benchmarks.gpu_jobs import OutOfTime, StepFailed, Workplace
+from benchmarks.gpu_jobs import Workplace
 from benchmarks.gpu_models import real_models
 from benchmarks.gpu_plan import Job, Pace
 from benchmarks.gpu_race import TOLERANCES
+from benchmarks.gpu_steps import OutOfTime, StepFailed
 from benchmarks.slots import side_by_side
 from benchmarks.texts import without_folders
 from superopt.runtime.deployment import Target

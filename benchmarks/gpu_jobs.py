@@ -16,11 +16,12 @@ from typing import Any, TypeAlias
 
 from benchmarks import gpu_peers, slots, subjects
 from benchmarks.commandline import SUPEROPT, TIMED_OUT, Done, run
-from benchmarks.gpu_cells import BEST, CORE, DEFAULT, HAND, OURS, PEERS, TUNED, Cell, Made, Place, Status
+from benchmarks.gpu_cells import BEST, CORE, DEFAULT, HAND, OURS, PEERS, TUNED, Cell, Made, Place
 from benchmarks.gpu_models import Files, files_of
 from benchmarks.gpu_plan import NETWORKS, Job
 from benchmarks.gpu_race import Race, beside_ours, interval_of
 from benchmarks.gpu_ratios import composed
+from benchmarks.gpu_steps import OutOfTime, StepFailed
 from benchmarks.records import Ratio
 from benchmarks.waiting import Waiting
 from superopt.report import Report
@@ -37,7 +38,7 @@ Entrant: TypeAlias = "tuple[str, str, Mapping[str, str]]"
 """Name, model, session options."""
 
 
-Ahead: TypeAlias = "Field | gpu_peers.Made | Waiting | float"
+Ahead: TypeAlias = "Field | gpu_peers.ByPeers | Waiting | float"
 """A field; what peers made; a process in which torch is ready; or that what it compiled is in its cache, by the seconds
 until a first answer."""
 Optimized: TypeAlias = "tuple[Path, Made | None, Mapping[str, str], Mapping[str, str] | None, str]"
@@ -53,16 +54,6 @@ class Field:
     plain: bool  # no options were found beyond those of a default session
     entrants: Sequence[Entrant]
     errors: Mapping[str, float | str]
-
-
-class OutOfTime(Exception):
-    """The run is over; what was under way is left for the next."""
-
-
-class StepFailed(Exception):
-    def __init__(self, done: Done) -> None:
-        super().__init__(done.problem)
-        self.status: Status = "timed out" if done.returncode == TIMED_OUT else "failed"
 
 
 @dataclass
@@ -133,7 +124,7 @@ class Workplace:
         if job.methods == CORE:
             return self._core(job, ahead if isinstance(ahead, Field) else self._field(job))
         if job.methods == PEERS:
-            made = ahead if isinstance(ahead, gpu_peers.Made) else gpu_peers.made_by_all(self, job)
+            made = ahead if isinstance(ahead, gpu_peers.ByPeers) else gpu_peers.made_by_all(self, job)
             return gpu_peers.cells_of(self, job, made, beyond(self.best.get(job.place, {})))
         (method,) = job.methods
         if method == HAND:
@@ -222,14 +213,16 @@ class Workplace:
     ) -> Race:
         """Without the first, should it take the others down with it."""
         try:
-            return self._race(job, entrants, known)
+            return self.race(job, entrants, known)
         except StepFailed as error:
             if len(entrants) < 3:
                 raise
-            found = self._race(job, entrants[1:], known)
+            found = self.race(job, entrants[1:], known)
             return Race({**found.errors, entrants[0][0]: str(error)}, found.first, found.comparison)
 
-    def _race(self, job: Job, entrants: Sequence[Entrant], known: Mapping[str, float | str]) -> Race:
+    def race(
+        self, job: Job, entrants: Sequence[Entrant], known: Mapping[str, float | str] = MappingProxyType({})
+    ) -> Race:
         limit = PATIENCE + 10 * self.timing
         task = {"seconds": self.timing, "entrants": entrants, "known": dict(known), "turn": self.turn}
         return Race.of(self.step("race", job.place, limit, **task))

@@ -14,6 +14,7 @@ from benchmarks import graphs
 from benchmarks.gpu_cells import DEFAULT, PEERS, Cell
 from benchmarks.gpu_models import files_of
 from benchmarks.gpu_plan import Job
+from benchmarks.gpu_steps import StepFailed
 from benchmarks.peers import PEERS as WORKERS
 from benchmarks.peers import WORKER as PEER_WORKER
 
@@ -25,7 +26,7 @@ PATIENCE = 120.0
 
 
 @dataclass(frozen=True)
-class Made:
+class ByPeers:
     """What the optimizers made: files by method; methods that made the same as an earlier one; and cells of those of
     which there is nothing to time."""
 
@@ -34,7 +35,7 @@ class Made:
     cells: Mapping[str, Cell]
 
 
-def made_by_all(place: Workplace, job: Job) -> Made:
+def made_by_all(place: Workplace, job: Job) -> ByPeers:
     """Nothing is timed here."""
     files: dict[str, Path] = {}
     same: dict[str, str] = {}
@@ -50,7 +51,7 @@ def made_by_all(place: Workplace, job: Job) -> Made:
             same[method] = known[graph]
         else:
             known[graph], files[method] = method, found
-    return Made(files, same, cells)
+    return ByPeers(files, same, cells)
 
 
 def _made(place: Workplace, job: Job, method: str) -> Path | Cell:
@@ -76,10 +77,10 @@ def _python(place: Workplace) -> tuple[str, ...]:
     return ("env", f"PYTHONPATH={path}", sys.executable)
 
 
-def cells_of(place: Workplace, job: Job, made: Made, best: Mapping[str, str]) -> list[Cell]:
+def cells_of(place: Workplace, job: Job, made: ByPeers, best: Mapping[str, str]) -> list[Cell]:
     """All under the original's `best` options; those that do not run so, in a default session."""
     cells = {**made.cells, **_timed(place, job, made.files, best)}
-    failed = {m: made.files[m] for m in made.files if best and cells[m].status == "failed"}
+    failed = {m: made.files[m] for m in made.files if best and cells[m].status in ("failed", "timed out")}
     cells |= _timed(place, job, failed, {})
     cells |= {method: cells[other].model_copy(update={"method": method}) for method, other in made.same.items()}
     return [cells[method] for method in PEERS if method in job.methods]
@@ -90,5 +91,17 @@ def _timed(place: Workplace, job: Job, files: Mapping[str, Path], options: Mappi
         return {}
     entrants: list[Entrant] = [(DEFAULT, str(files_of(place.work, job.place).model), {})]
     entrants += [(method, str(file), options) for method, file in files.items()]
-    found = place.raced(job, entrants)
-    return {m: place.told(job, m, found, options).model_copy(update={"code": ""}) for m in files}
+    try:
+        found = place.race(job, entrants)
+    except StepFailed as error:
+        return _one_by_one(place, job, files, options, error)
+    return {m: place.told(job, m, found, options) for m in files}
+
+
+def _one_by_one(
+    place: Workplace, job: Job, files: Mapping[str, Path], options: Mapping[str, str], error: StepFailed
+) -> dict[str, Cell]:
+    """Whoever takes the process down does so to nobody else's cost."""
+    if len(files) == 1:
+        return {method: place.cell(job, method, status=error.status, detail=str(error)) for method in files}
+    return {k: cell for m, file in files.items() for k, cell in _timed(place, job, {m: file}, options).items()}

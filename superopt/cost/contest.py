@@ -259,7 +259,7 @@ class Contest:
         sittings: list[Sitting] = []
         for _ in range(2):
             began = self._bench.clock()
-            sitting = self._bench.sit(order, self._together, self._last)
+            sitting = self._sitting(order)
             self._lasted = self._bench.clock() - began
             self._record(sitting)
             self._hear()
@@ -273,6 +273,14 @@ class Contest:
             if self._bench.clock() >= self._last and not self._is_patient:
                 break
         return sittings
+
+    def _sitting(self, order: Sequence[int]) -> Sitting:
+        """One by one from the first time on that memory does not hold all of them."""
+        sitting = self._bench.sit(order, self._together, self._last)
+        if self._together and len(order) > 1 and any("memory" in why.lower() for why in sitting.failed.values()):
+            self._together = False
+            return self._bench.sit(order, False, self._last)
+        return sitting
 
     def _fastest(self) -> float | None:
         ratios = [math.exp(median(c.seen.log_ratios)) for c in self._challengers if c.seen]

@@ -28,7 +28,10 @@ _IMAGES = frozenset(
 """Operators with kernels for channels last; onnxruntime's own FusedConv has none."""
 _ORDERED = frozenset(("view", "product", "einsum", "attention", "recurrent"))
 """Kinds of operators to which the order of axes matters."""
-_ORDERED_TOO = frozenset(("LayerNormalization", "Gather", "GatherND", "ScatterND", "Expand", "Tile", "Einsum"))
+_ORDERED_TOO = frozenset(("LayerNormalization", "Gather", "GatherND", "ScatterND", "Expand", "Tile"))
+_PASSING = frozenset(("Identity", "Dropout"))
+_SIZES = frozenset(("Shape", "Size"))
+"""Views to which it does not; of an image they want to know its sizes alone."""
 
 
 def movements(nodes: Sequence[Node], outputs: Iterable[Value], images: Images) -> tuple[list[Node], set[Node]]:
@@ -57,14 +60,14 @@ class _Movements:
         elif _is_of_images(node):
             if given:
                 self._need_last(given[0])
-            self._last.update(node.outputs)
+            self._last.update(filter(_is_image, node.outputs))
         elif _is_ordered(node):
             for value in given:
                 self._need_first(value)
-        elif any(map(self._is_last, given)):
+        elif node.op not in _SIZES and any(map(self._is_last, filter(_is_image, given))):
             for value in given:
                 self._need_last(value)
-            self._last.update(node.outputs)
+            self._last.update(filter(_is_image, node.outputs))
 
     def _turn(self, node: Node, given: Value) -> None:
         """One of the model's own: two in a row are one, or none."""
@@ -106,7 +109,9 @@ def _is_of_images(node: Node) -> bool:
 
 
 def _is_ordered(node: Node) -> bool:
-    return KINDS.get(node.op) in _ORDERED or node.op in _ORDERED_TOO or bool(node.domain)
+    if node.domain:
+        return True
+    return node.op in _ORDERED_TOO or (KINDS.get(node.op) in _ORDERED and node.op not in _PASSING | _SIZES)
 
 
 def _is_image(value: Value) -> bool:

@@ -94,8 +94,9 @@ def opening(turn: Turn, deployment: Deployment) -> Callable[[], AbstractContextM
 
 
 def running(turn: Turn, deployment: Deployment) -> AbstractContextManager[None]:
-    """Where models are run that nobody times. On a GPU that may be anywhere: now and then a sample of somebody else's
-    takes longer, of either model alike, and its median does not move."""
+    """Where models are run that nobody times. On a GPU that may be beside somebody who measures: now and then a sample
+    takes longer then, of either contender alike. Kernels may be chosen by trying them there, because their answers
+    count and not their times."""
     return nullcontext() if deployment.target == "cuda" else turn.taken()
 
 

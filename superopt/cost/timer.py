@@ -34,8 +34,8 @@ class RegionTimer:
         otherwise: RegionTimer | None = None,
         machine: Machine | None = None,
     ) -> None:
-        """One race is one `turn` on the device; the seconds given run from its beginning. Where the first of a race
-        does not run in this deployment, `otherwise` times all of them."""
+        """One race has the `turn` on the device, but while it opens models on a GPU; the seconds given run from its
+        beginning. Where the first of a race does not run in this deployment, `otherwise` times all of them."""
         self.deployment, self.turn, self.otherwise = deployment, turn, otherwise
         self._cache, self._seed, self._clock = cache, seed, clock
         self._machine, self._known = machine, dict[str, RegionTime]()

@@ -1,4 +1,4 @@
-"""Whose turn it is on a device: several processes may work for one, and only one of them at a time runs models there.
+"""Whose turn it is on a device: several processes may work for one, and only one of them at a time measures there.
 
 A lock on a file is the turn; the kernel frees it when its holder dies, however that happens. Of those who want it the
 one that came first goes first, also if it had the turn just now: so runs end one after the other, and those behind use
@@ -65,17 +65,16 @@ class Turn:
 
     @contextmanager
     def aside(self) -> Generator[None]:
-        """Give the turn away in here, and wait for it again; where we have none, nothing happens."""
+        """Give the turn away in here, and wait for it again, unless something goes wrong: who is on the way out does
+        not wait. Where we have no turn, nothing happens."""
         turn = self._held
         if turn is None:
             yield
             return
         self._given_back()
         fcntl.flock(turn, fcntl.LOCK_UN)
-        try:
-            yield
-        finally:
-            self._hold(turn)
+        yield
+        self._hold(turn)
 
     def _hold(self, turn: IO[bytes]) -> None:
         assert self._file is not None

@@ -94,15 +94,24 @@ class Rules:
         self.patterns = Patterns(registry)
         self._by_skeleton: dict[tuple[str, str], dict[Bone, list[tuple[int, Pattern]]]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, Rule]]] = {}
+        self.late: list[str] = []
+        """Those that nobody searches for: they are there by their names alone."""
         for rule in rules:
             self.add(rule)
 
-    def add(self, rule: Rule, searched: bool = True) -> None:
-        """One more; its name must be new. What is not `searched` for is there by its name alone."""
+    def add(self, rule: Rule) -> None:
+        """One more; its name must be new."""
         self.patterns.rules[rule.name] = rule
-        pattern = self.patterns[rule.name]
-        if searched:
-            self._enter(len(self.patterns), pattern)
+        self._enter(len(self.patterns), self.patterns[rule.name])
+
+    def add_late(self, rule: Rule) -> None:
+        self.patterns.rules[rule.name] = rule
+        self.late.append(rule.name)
+
+    @property
+    def searched(self) -> Iterator[Rule]:
+        late = set(self.late)
+        return (rule for name, rule in self.patterns.rules.items() if name not in late)
 
     def add_later(self, rules: Iterable[Rule]) -> None:
         """Rules that are known to compile. That is done once a node is met that one of them may begin with: a model
@@ -122,7 +131,8 @@ class Rules:
             alike.append((place, pattern))
 
     def __len__(self) -> int:
-        return len(self.patterns)
+        """Those that are searched for."""
+        return len(self.patterns) - len(self.late)
 
     def starting_at(self, node: Node, skeletons: Skeletons) -> list[Pattern]:
         """Those whose operators are there, in the order in which they were added."""

@@ -15,6 +15,7 @@ from superopt.ir.onnx import Model
 from superopt.report import Rewrite
 from superopt.search.contest import FINAL, Contest
 from superopt.search.ending import Ending
+from superopt.search.growth import allowed_growth
 from superopt.search.hunted import Hunted
 from superopt.search.recorded_trial import RecordedTrial
 from superopt.search.trial import Heard, Trial
@@ -56,10 +57,14 @@ class Chooser:
             before, chosen = chosen, self._challenged(contest, chosen, fewer, files)
             if chosen is before:
                 break
-        rival = None if self._is_untimed else turned(workshop, chosen, self.trial.timed)
+        rival = None if self._is_untimed else self._turned(workshop, chosen, hunted)
         if rival is not None:
             chosen = self._challenged(contest, chosen, [rival], files)
-        return self._withdrawn(workshop, chosen, files)
+        return self._withdrawn(workshop, chosen, files, hunted)
+
+    def _turned(self, workshop: Workshop, chosen: Variant, hunted: Hunted) -> Variant | None:
+        growth = allowed_growth(workshop.model, self.trial.options)
+        return turned(workshop, chosen, self.trial.timed, growth, hunted.numbered)
 
     def _challenged(
         self, contest: Contest, holder: Variant, guesses: Sequence[Variant], files: dict[str, Written]
@@ -72,10 +77,10 @@ class Chooser:
                 shutil.rmtree(files.pop(loser.name).path.parent, ignore_errors=True)
         return chosen
 
-    def _withdrawn(self, workshop: Workshop, chosen: Variant, files: dict[str, Written]) -> Chosen:
+    def _withdrawn(self, workshop: Workshop, chosen: Variant, files: dict[str, Written], hunted: Hunted) -> Chosen:
         """The chosen one, or the one for an option that it loses by, where that is faster."""
         fixed = self._is_untimed or self.trial.options.options == "fixed"
-        rival = None if fixed else withdrawn(workshop, chosen, self.trial.timed)
+        rival = None if fixed else withdrawn(workshop, chosen, self.trial.timed, hunted.numbered)
         if rival is None or rival.deployment is None:
             return chosen, files
         written = self.stage(rival.graph)

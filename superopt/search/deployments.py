@@ -121,8 +121,8 @@ def search_deployment(
 ) -> Deployed:
     """The best deployment of the model on these inputs, in about so many seconds, of what was tried until it is
     `hurried`; `further` inputs are other sizes, at which it must not be slower. A model that does not run at all comes
-    back with its base and the reason. Answers are compared in a `turn`; `measure` sees to its own. The search starts
-    from the last deployment of the `ladder` under which the model answers the same as under the base."""
+    back with its base and the reason. On a CPU answers are compared in a `turn`; `measure` sees to its own. The search
+    starts from the last deployment of the `ladder` under which the model answers the same as under the base."""
     model = load(path)
     all_feeds = (feeds, *further)
     sameness = tuple(Sameness(path, model, inputs, base) for inputs in all_feeds)

@@ -38,6 +38,7 @@ AROUND = 400
 SHOWN = 20
 """Attempts of one rule that are told, at most."""
 WITHOUT_SEARCH = "whether it pays, the clock says: with -o or --dry-run it is asked"
+LATE = "it is not searched for: when a search on a GPU is over, the clock is asked about all its places at once"
 
 
 def explain(path: Path, asked: Sequence[str], options: Options, report: Report | None, tell: Tell) -> ExplainReport:
@@ -196,6 +197,8 @@ class _Explainer:
         return RuleAttempt(rule=name, outcome="matches", reason=reason, fitted=match.size)
 
     def _why_unused(self, rule: str) -> str:
+        if rule in self.book.rules.late:
+            return LATE
         if self.report is None:
             return WITHOUT_SEARCH
         noted = [note for note in self.report.notes if rule in note]

@@ -6,14 +6,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from superopt.ir.graph import Constant, Value, replace_inputs
+from superopt.ir.onnx import Model
+from superopt.ir.onnx.stats import total_bytes
+from superopt.options import Options
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.weights import CannotCombine, combined_bytes
 from superopt.rewrite.whole import weights_read
 from superopt.search.regions import Region, weight_nodes
 
+LEAST, SHARE = 1 << 20, 1.0
+"""Bytes, and parts of a model, that its weights may grow by where nobody says otherwise."""
 ROOM = 1
 """Times its own weights that a region may take besides, whatever its share: bytes that one kind of region takes for
 little, another may miss."""
+
+
+def allowed_growth(model: Model, options: Options) -> int:
+    """Bytes."""
+    return options.growth if options.growth >= 0 else max(LEAST, int(SHARE * total_bytes(model)))
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,12 @@ class Hunted:
     """Other traces, of which no region was timed, by what they are called."""
     notes: list[str] = field(default_factory=list[str])
 
+    @property
+    def numbered(self) -> int:
+        """The highest number that any region has."""
+        traces = (self.trace, *self.guesses.values())
+        return max((0, *(g.kind for g in self.gains), *(r.kind for trace in traces for r in trace)))
+
     def saving(self, trace: Sequence[Traced]) -> float:
         """Seconds that a run of the model should take less with this part of the trace, as regions were timed."""
         return sum(gain.seconds for gain in self.made(trace))

@@ -17,11 +17,11 @@ from superopt.cost.timer import RegionTimer
 from superopt.cost.trained import learned, start_of
 from superopt.errors import CannotRun, SuperoptError
 from superopt.ir.onnx.model import OPSETS
-from superopt.ir.onnx.stats import total_bytes
 from superopt.options import Options
 from superopt.report import SearchReport
 from superopt.search.choices import EXHAUSTIVE
 from superopt.search.ending import Ending
+from superopt.search.growth import allowed_growth
 from superopt.search.hunted import Budget, Hunted
 from superopt.search.recorded_trial import RecordedTrial
 from superopt.search.stages import Tell
@@ -34,7 +34,6 @@ PARTIAL = 0.3
 """Share of the budget, on top, for mutants: making, timing and proving them."""
 CALIBRATION = 6.0
 """Seconds to learn what a device is good at, once: the times are kept for later runs."""
-LEAST_GROWTH, GROWTH_SHARE = 1 << 20, 1.0
 """What combined weights may add to a model unless the user says otherwise: bytes, or a part of it if that is more."""
 
 
@@ -91,7 +90,7 @@ class Ground:
         options = self.options
         budget = Budget(
             search=share * options.budget, measure=share * self._measuring * options.budget,
-            candidates=options.candidates, alpha=options.alpha, growth=_growth(workshop, options),
+            candidates=options.candidates, alpha=options.alpha, growth=allowed_growth(workshop.model, options),
             partial=PARTIAL * options.budget if self._is_mutating and share == 1.0 else 0.0,
         )  # fmt: skip
         found, correlation = workshop.hunt(self.timer, predictor, sizes, budget, self.tell, self.ending)
@@ -134,12 +133,6 @@ def region_timer(trial: Trial, cache: CostCache | None, seed: int) -> RegionTime
     for deployment in further:
         timer = RegionTimer(deployment, cache, seed, turn=trial.turn, otherwise=timer)
     return timer
-
-
-def _growth(workshop: Workshop, options: Options) -> int:
-    if options.growth >= 0:
-        return options.growth
-    return max(LEAST_GROWTH, int(GROWTH_SHARE * total_bytes(workshop.model)))
 
 
 def search_report(hunting: Hunting, workshop: Workshop, options: Options) -> SearchReport | None:

@@ -39,7 +39,7 @@ class Findings:
 def mine_model(model: Model, book: Rulebook, seconds: float, keep: Path | None, tell: Tell, ending: Ending) -> Findings:
     """Adds to the book what the model's own parts teach in so many seconds; proofs that have begun are finished."""
     until = time.monotonic() + seconds
-    known = Known(book.registry, book.rules.patterns.rules.values())
+    known = Known(book.registry, book.rules.searched)
     found: list[Mined] = []
     with Workers(min(usable_cores(), MOST_WORKERS), (), MEMORY) as pool:
         miner = Miner(

@@ -71,7 +71,7 @@ def _compiled(usable: Sequence[Rule], shipped: Sequence[Path], registry: Registr
             found.add(rule)
     for rule in usable:
         if rule.source == late:
-            found.add(rule, searched=False)
+            found.add_late(rule)
     return found
 
 

@@ -14,25 +14,28 @@ from superopt.cost.weights import is_weight
 from superopt.ir.graph import Node
 from superopt.ir.onnx.stats import total_bytes
 from superopt.ir.types import DType
-from superopt.rewrite.ruleset import LATE, load_rules
 from superopt.runtime.deployment import Deployment
 from superopt.search.variants import ROOM, TURNED, Variant
 from superopt.search.workshop import Workshop
 
 ROWS = 512
 """Below them a product takes as long as it takes to read its weights, in whichever order."""
+MOST = 300
+"""Products: each is a step of its own, and all are replayed to build the model."""
 _PRODUCTS = frozenset(("MatMul", "Gemm", "com.microsoft::FusedMatMul"))
 
 
-def turned(workshop: Workshop, base: Variant, timed: Deployment) -> Variant | None:
-    """The variant with its weights turned, where that may pay; `timed` is what everything is timed with."""
+def turned(workshop: Workshop, base: Variant, timed: Deployment, growth: int, numbered: int = 0) -> Variant | None:
+    """The variant with its weights turned, where that may pay and takes no more than so many bytes of `growth`; `timed`
+    is what everything is timed with, and regions are `numbered` up to there."""
     asks = timed.target == "cuda" and timed.provider_settings["use_tf32"] == "1"
-    if not asks or total_bytes(workshop.model) > ROOM or not any(map(_may_gain, base.graph.all_nodes())):
+    if not asks or total_bytes(workshop.model) > ROOM:
         return None
-    trace = list(base.trace)
-    for rule in load_rules([LATE]):
-        if rule.name in workshop.book.rules.patterns:
-            trace = workshop.extended(trace, rule.name, _may_gain)
+    if not 0 < sum(map(_may_gain, base.graph.all_nodes())) <= MOST:
+        return None
+    trace = workshop.extended(base.trace, workshop.book.rules.late, _may_gain, numbered)
+    if workshop.grown(trace) > growth:  # something else reads them, too
+        return None
     graph, made, notes = workshop.build(trace)
     if len(made) <= len(base.trace):
         return None

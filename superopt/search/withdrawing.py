@@ -23,14 +23,15 @@ TIMED = f"the rewritten model was timed with {FUSED_BIAS[0]} besides, which the 
 _OPTION = Choice("convolution layout", provider_options=(FUSED_BIAS,))
 
 
-def withdrawn(workshop: Workshop, base: Variant, timed: Deployment) -> Variant | None:
-    """The variant for the option, where it may pay; `timed` is what everything is timed with."""
+def withdrawn(workshop: Workshop, base: Variant, timed: Deployment, numbered: int = 0) -> Variant | None:
+    """The variant for the option, where it may pay; `timed` is what everything is timed with, and regions are
+    `numbered` up to there."""
     given = dict(timed.provider_options)
     asks = timed.target == "cuda" and NHWC in given.items() and FUSED_BIAS[0] not in given
     if not asks or APART not in workshop.book.rules.patterns or not _is_mixed(workshop.tidied):
         return None
     used = [workshop.book.rules.patterns[s.rule].rule for record in base.trace for s in record.steps]
-    trace = workshop.extended(without(base.trace, parting(used)), APART, _is_grouped)
+    trace = workshop.extended(without(base.trace, parting(used)), [APART], _is_grouped, numbered)
     graph, made, notes = workshop.build(trace)
     if not any(step.rule == APART for record in made for step in record.steps):
         return None

@@ -6,6 +6,7 @@ audit a result: there is no second way that could differ.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -100,6 +101,10 @@ class Workshop:
             if self._weights(guesser.found.trace) - weights <= hunter.budget.growth:
                 yield kind.name, guesser.found.trace
 
+    def grown(self, trace: Sequence[Traced]) -> int:
+        """Bytes that weights take more with it."""
+        return self._weights(trace) - self._weights([])
+
     def _weights(self, trace: Sequence[Traced]) -> int:
         """Bytes of the weights of all graphs."""
         return sum(bytes_of(weights_read(piece)) for piece in self.replayed(trace)[1].values())
@@ -137,11 +142,14 @@ class Workshop:
         """The same, and the graphs as they are then, by the way there."""
         return self._replayed(trace, self.rewriter())
 
-    def extended(self, trace: Sequence[Traced], rule: str, chosen: Callable[[Node], bool]) -> list[Traced]:
-        """What of the trace still finds its place, and behind it the rule at every node that is chosen."""
-        rewriter, pattern = self.rewriter(), self.book.rules.patterns[rule]
+    def extended(
+        self, trace: Sequence[Traced], rules: Sequence[str], chosen: Callable[[Node], bool], numbered: int = 0
+    ) -> list[Traced]:
+        """What of the trace still finds its place, and behind it the first of the rules that fits at every node that is
+        chosen. These are regions that nobody has timed, with a number beyond those that are `numbered`."""
+        rewriter, patterns = self.rewriter(), [self.book.rules.patterns[rule] for rule in rules]
         found, pieces = self._replayed(trace, rewriter)
-        kind = 1 + max((record.kind for record in found), default=0)
+        kind = 1 + max((numbered, *(record.kind for record in found)))
         for where, piece in pieces.items():
             for name in [name_of(node, piece) for node in piece.nodes if chosen(node)]:
                 value = piece.names.get(name)  # the steps before have made what reads their results anew
@@ -150,7 +158,8 @@ class Workshop:
                     continue
                 region = extract(piece, [node], where)
                 inner = region.piece
-                for match, made in [m for n in inner.nodes for m in rewriter.matches(pattern, n, inner)][:1]:
+                fitting = (m for p in patterns for n in inner.nodes for m in rewriter.matches(p, n, inner))
+                for match, made in itertools.islice(fitting, 1):
                     taken = rewriter.take(inner, match, made, piece.names)
                     found.append(traced(region, piece, [taken.step], kind))
                     piece = stitch(piece, region, taken.after, piece.names).piece

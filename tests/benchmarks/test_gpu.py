@@ -28,10 +28,11 @@ from benchmarks.gpu_cells import (
     Run,
     read,
 )
-from benchmarks.gpu_jobs import OutOfTime, StepFailed, Workplace, beyond
+from benchmarks.gpu_jobs import Workplace, beyond
 from benchmarks.gpu_plan import Job, Pace
 from benchmarks.gpu_race import Race
 from benchmarks.gpu_ratios import composed, over_ours
+from benchmarks.gpu_steps import OutOfTime, StepFailed
 from benchmarks.records import Ratio
 from benchmarks.waiting import Waiting
 from superopt.cost.result import Comparison

@@ -17,6 +17,7 @@ from benchmarks.gpu_cells import DEFAULT, PEERS
 from benchmarks.gpu_jobs import Workplace, files_of
 from benchmarks.gpu_plan import Job
 from benchmarks.gpu_race import Race
+from benchmarks.gpu_steps import StepFailed
 from superopt.cost.result import Comparison, PairTiming, SubjectTiming
 from superopt.report import Interval, Latency
 
@@ -84,7 +85,7 @@ def test_equal_results_are_timed_once_and_nobody_costs_the_others_theirs(
         races.append([(name, options) for name, _, options in entrants])
         return raced(entrants)
 
-    monkeypatch.setattr(Workplace, "raced", race)
+    monkeypatch.setattr(Workplace, "race", race)
     if ahead:
         work.work_ahead(JOB)
         assert not races
@@ -105,8 +106,29 @@ def test_what_does_not_run_under_the_best_options_runs_under_none(
     def race(self: Workplace, job: Job, entrants: Sequence[Any], known: Any = None) -> Race:
         return raced(entrants, without="onnxslim" if entrants[1][2] else "")
 
-    monkeypatch.setattr(Workplace, "raced", race)
+    monkeypatch.setattr(Workplace, "race", race)
     made = gpu_peers.made_by_all(work, JOB)
     cells = {cell.method: cell for cell in gpu_peers.cells_of(work, JOB, made, GRAPH)}
     assert (cells["onnxslim"].status, cells["onnxslim"].options) == ("ok", {})
     assert cells["onnxscript"].model_copy(update={"method": "onnxslim"}) == cells["onnxslim"]
+
+
+def test_who_takes_the_race_down_does_so_to_nobody_elses_cost(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = {"onnxslim": model("Relu", "Neg"), "onnxscript": model("Neg", "Neg")}
+
+    def run(command, timeout, log=None):
+        made = next(Path(w) for w in map(str, command) if w.endswith(".onnx") and not w.endswith("model.onnx"))
+        save(results.get(made.stem) or model("Relu", "Relu", "Neg"), made)
+        return Done(0, "")
+
+    def race(self: Workplace, job: Job, entrants: Sequence[Any], known: Any = None) -> Race:
+        if any(name == "onnxscript" for name, _, _ in entrants):
+            raise StepFailed(Done(-11, "boom"))
+        return raced(entrants)
+
+    monkeypatch.setattr(gpu_jobs, "run", run)
+    monkeypatch.setattr(Workplace, "race", race)
+    cells = {cell.method: cell for cell in work.cells(JOB)}
+    assert cells["onnxslim"].status == "ok"
+    assert (cells["onnxscript"].status, cells["onnxscript"].detail) == ("failed", "SIGSEGV: boom")
+    assert cells["onnxsim"].status == "unchanged"

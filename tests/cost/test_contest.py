@@ -321,6 +321,21 @@ def test_a_challenger_that_fails_is_left_out(together: bool):
     assert world.open == 0
 
 
+def test_models_that_memory_does_not_hold_together_are_opened_one_by_one():
+    world = World(0, WEATHERS["quiet"])
+
+    def open_runner(index: int) -> Runner:
+        if world.open:
+            raise CannotRun("Failed to allocate Memory for requested buffer")
+        return Model(world, RUN / 1.5 if index else RUN)
+
+    bench = Bench(open_runner, world.clock, 0.004, 0.5)
+    comparison = Contest(["a", "b"], bench, Method(), True).run()
+    assert comparison.one_at_a_time
+    assert comparison.pairs[0].verdict == "faster"
+    assert world.open == 0
+
+
 def test_a_first_subject_that_fails_is_an_error():
     world = World(0, Weather())
 

@@ -54,6 +54,7 @@ def between(op: str, shape: tuple[int, ...] = IMAGE) -> Graph:
     [
         (chain(conv(data(0, IMAGE))), 0, 2),
         (between("Relu"), 0, 2),
+        (between("Identity"), 0, 2),
         (between("Reshape", FLAT), 2, 4),
         (chain(one("Relu", data(0, IMAGE), IMAGE)), 0, 0),  # nothing wants channels last
     ],
@@ -86,6 +87,21 @@ def test_transposes_of_the_model_cancel() -> None:
 def test_what_has_one_pixel_or_one_channel_is_the_same_either_way() -> None:
     pooled = one("GlobalAveragePool", data(0, IMAGE), (N, C, 1, 1))
     assert moved(chain(pooled, one("Reshape", pooled.outputs[0], (N, C)))) == (0, 0)
+
+
+def test_whoever_asks_for_sizes_alone_moves_nothing() -> None:
+    first = conv(data(0, IMAGE))
+    sizes, relu = one("Shape", first.outputs[0], (4,)), one("Relu", first.outputs[0], IMAGE)
+    assert moved(chain(first, sizes, relu)) == (0, 0)
+
+
+def test_a_number_that_was_made_of_an_image_is_no_image() -> None:
+    first = conv(data(0, IMAGE))
+    most = one("ReduceMax", first.outputs[0], ())
+    rows = one("Reshape", data(1, FLAT), (N, H, C, W))
+    scaled = node("Mul", [rows.outputs[0], most.outputs[0]], (N, H, C, W))
+    view = one("Reshape", scaled.outputs[0], FLAT)
+    assert moved(workload([data(0, IMAGE), data(1, FLAT)], first, most, rows, scaled, view)) == (0, 0)
 
 
 def test_the_other_operand_of_a_sum_comes_along() -> None:

@@ -12,6 +12,8 @@ from superopt.errors import CannotRun
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.session import Session
 
+pytestmark = pytest.mark.unit
+
 HEURISTIC = (("cudnn_conv_algo_search", "HEURISTIC"),)
 TUNED = (("ep.cuda.enable_gemm_auto_tune", "1"),)
 

@@ -310,3 +310,20 @@ def test_a_contest_sits_twice_in_a_turn_and_has_all_of_its_seconds_whatever_it_w
     assert found.seconds < 2 * method.seconds
     assert found.pairs[0].sittings >= alone.pairs[0].sittings / 2
     assert 2 * turn.count - 1 <= crowd.openings // 2 <= 2 * turn.count
+
+
+def test_who_is_on_the_way_out_does_not_wait_for_the_turn_again(tmp_path: Path) -> None:
+    file = tmp_path / "turn"
+    turn = Turn(file)
+    with open(file, "ab") as other:
+
+        def leave() -> None:
+            with turn.taken(), turn.aside():
+                fcntl.flock(other, fcntl.LOCK_EX)  # somebody has it for good
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            leave()
+    assert turn.waited == 0.0
+    with turn.taken():
+        assert is_locked(file)

@@ -23,7 +23,7 @@ from superopt.rewrite.ruleset import LATE, load_rules
 from superopt.runtime.deployment import Deployment
 from superopt.search.choosing import Chooser
 from superopt.search.ending import Ending
-from superopt.search.hunted import Hunted
+from superopt.search.hunted import Gain, Hunted
 from superopt.search.rulebook import open_rulebook
 from superopt.search.turning import ROWS, turned
 from superopt.search.variants import TIDIED, TURNED, Variant
@@ -69,7 +69,7 @@ def plain(shop: Workshop) -> Variant:
 def fused(shop: Workshop) -> Variant:
     """The last product is a FusedMatMul."""
     last = shop.tidied.nodes[-1]
-    trace = shop.extended([], "linear-matmul-to-fusedmatmul-9d9c", lambda n: n.types == last.types)
+    trace = shop.extended([], ["linear-matmul-to-fusedmatmul-9d9c"], lambda n: n.types == last.types)
     graph, made, _ = shop.build(trace)
     assert graph.nodes[-1].op == "FusedMatMul"
     return Variant("fused", graph, (), tuple(made))
@@ -85,7 +85,7 @@ def across(graph: Graph) -> list[str]:
 def test_all_products_with_weights_read_them_turned_and_answer_the_same(rows: int | str, tmp_path: Path) -> None:
     proto = network(rows)
     shop = workshop(proto)
-    found = turned(shop, fused(shop), CUDA)
+    found = turned(shop, fused(shop), CUDA, 0)
     assert found is not None
     assert found.is_guess
     assert across(found.graph) == ["MatMul", "MatMul"]  # those of the data with itself
@@ -93,10 +93,10 @@ def test_all_products_with_weights_read_them_turned_and_answer_the_same(rows: in
     assert used >= {rule.name for rule in load_rules([LATE])}
     shop.build(found.trace, strict=True)
     written = stage(shop.model, found.graph, tmp_path, "m.onnx", "m.onnx.data")
-    x = np.random.default_rng(1).standard_normal((ROWS, 8)).astype(np.float32)
+    x = np.random.default_rng(1).standard_normal((ROWS, 8)).astype(np.float32) / 32
     ours, theirs = outputs(written.path.read_bytes(), x), outputs(proto.SerializeToString(), x)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-2)
-    assert turned(shop, found, CUDA) is None  # nothing is left to turn
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+    assert turned(shop, found, CUDA, 0) is None  # nothing is left to turn
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,42 @@ def test_all_products_with_weights_read_them_turned_and_answer_the_same(rows: in
 )
 def test_nothing_is_turned_where_it_cannot_pay(proto: onnx.ModelProto, timed: Deployment) -> None:
     shop = workshop(proto)
-    assert turned(shop, plain(shop), timed) is None
+    assert turned(shop, plain(shop), timed, 0) is None
+
+
+def test_weights_that_something_else_reads_count_as_growth() -> None:
+    proto = network()
+    proto.graph.node.append(helper.make_node("Mul", ["a", "s"], ["z"]))
+    proto.graph.input.append(helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, []))
+    proto.graph.output.append(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [8, 16]))
+    shop = workshop(proto)
+    assert turned(shop, plain(shop), CUDA, 4 * 8 * 16 - 1) is None
+    assert turned(shop, plain(shop), CUDA, 4 * 8 * 16) is not None
+
+
+def test_a_model_of_very_many_products_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("superopt.search.turning.MOST", 3)
+    shop = workshop(network())
+    assert turned(shop, plain(shop), CUDA, 0) is None
+
+
+def test_what_nobody_has_timed_has_no_number_of_what_somebody_has() -> None:
+    shop = workshop(network())
+    gain = Gain(7, 1, (2.0, 1.0), (2.0, 1.0), ("some-rule",))
+    hunted = Hunted(gains=[gain])
+    found = turned(shop, plain(shop), CUDA, 0, hunted.numbered)
+    assert found is not None
+    assert {record.kind for record in found.trace} == {8}
+    assert hunted.saving(found.trace) == 0.0
 
 
 def test_a_search_does_not_look_for_what_is_late() -> None:
     shop = workshop(network())
     late = {rule.name for rule in load_rules([LATE])}
     rules = BOOK.rules
+    assert late == set(rules.late)
     assert late <= set(rules.patterns)
+    assert len(rules) == len(rules.patterns) - len(late) == sum(1 for _ in rules.searched)
     rewriter = shop.rewriter()
     _, pieces = shop.replayed([])
     (piece,) = pieces.values()

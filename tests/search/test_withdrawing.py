@@ -83,7 +83,7 @@ def test_biases_of_convolutions_in_groups_are_apart_and_the_others_stay(tmp_path
 
 def test_what_was_taken_apart_elsewhere_is_whole_again() -> None:
     shop = workshop(network((1, 8)))
-    everywhere = shop.extended([], APART, lambda node: node.kind == "Conv")
+    everywhere = shop.extended([], [APART], lambda node: node.kind == "Conv")
     graph, made, _ = shop.build(everywhere)
     assert [node.kind for node in graph.nodes].count("Sum") == 2
     found = withdrawn(shop, Variant("all apart", graph, (), tuple(made)), NHWC)
