@@ -138,6 +138,12 @@ def test_what_a_run_did_is_told_from_its_report(result: Rewritten) -> None:
     assert kept.steps[0].endswith("; the original came back all the same")
 
 
+def test_what_no_search_looks_for_says_so(source: Path) -> None:
+    found = attempt(explained(source, "chain2"), "product-along-weights")
+    assert found.outcome == "matches"
+    assert "it is not searched for" in found.reason
+
+
 def test_why_a_match_was_not_used(result: Rewritten) -> None:
     report = result.told()
 
