@@ -40,6 +40,7 @@ from superopt.cost.statistics import median_estimate, spread
 from superopt.cost.turn import ALONE, Turn
 from superopt.errors import CannotRun
 from superopt.report import Interval, Latency
+from superopt.runtime.failure import is_of_memory
 
 Phase: TypeAlias = Literal["explore", "confirm", "settle"]
 
@@ -277,7 +278,7 @@ class Contest:
     def _sitting(self, order: Sequence[int]) -> Sitting:
         """One by one from the first time on that memory does not hold all of them."""
         sitting = self._bench.sit(order, self._together, self._last)
-        if self._together and len(order) > 1 and any("memory" in why.lower() for why in sitting.failed.values()):
+        if self._together and len(order) > 1 and any(map(is_of_memory, sitting.failed.values())):
             self._together = False
             return self._bench.sit(order, False, self._last)
         return sitting

@@ -13,6 +13,7 @@ from superopt.cost.regions import REGION_METHOD, RegionSubject, time_regions, ti
 from superopt.cost.sitting import Clock
 from superopt.cost.turn import ALONE, Turn
 from superopt.runtime.deployment import Deployment
+from superopt.runtime.failure import is_of_memory
 
 _YARDSTICK = "yardstick"
 _YARDSTICK_SECONDS = 0.3
@@ -109,7 +110,7 @@ class RegionTimer:
             if taken is not None:
                 self._keep(subjects[i].key, RegionTime(taken * scale))
             elif i in reasons and reasons[i] != NO_TIME_LEFT:
-                self._keep(subjects[i].key, RegionTime(None, reasons[i]))
+                self._keep(subjects[i].key, RegionTime(None, reasons[i]), lasting=not is_of_memory(reasons[i]))
 
     def _find(self, name: str) -> RegionTime | None:
         found = self._known.get(name)
@@ -119,9 +120,9 @@ class RegionTimer:
                 self._known[name] = found
         return found
 
-    def _keep(self, name: str, found: RegionTime) -> None:
+    def _keep(self, name: str, found: RegionTime, lasting: bool = True) -> None:
         self._known[name] = found
-        if self._cache is not None:
+        if self._cache is not None and lasting:
             self._cache.put_region(self._key(name), found)
 
     def _key(self, name: str) -> RegionKey:

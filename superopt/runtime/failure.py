@@ -16,6 +16,7 @@ _SOURCE = re.compile(r"(?:/[\w.\-+]+)+\.(?:cc|h|cu|cuh|cpp|hpp):\d+ (?:[^()\n]*\
 # "… [with ERRTYPE = cudaError; …] CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; hostname=… ; file=…"
 _CUDA = re.compile(r"(CU\w+ failure \d+: .*?) *; *GPU=")
 _BAD_ALLOC = re.compile(r"bad_alloc|bad allocation|failed to allocate memory", re.IGNORECASE)
+_NO_MEMORY = re.compile(r"out of memory|alloc_failed", re.IGNORECASE)
 
 
 @contextlib.contextmanager
@@ -25,6 +26,11 @@ def translated(doing: str, model: Path | None = None) -> Generator[None]:
         yield
     except errors() as error:
         raise CannotRun(f"{doing}: {reason(error, model)}") from error
+
+
+def is_of_memory(reason: str) -> bool:
+    """Whether there was too little memory, which others may have had at the time."""
+    return _NO_MEMORY.search(reason) is not None
 
 
 def reason(error: BaseException, model: Path | None = None) -> str:

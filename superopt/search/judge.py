@@ -11,6 +11,7 @@ from superopt.cost.regions import RegionSubject
 from superopt.ir.graph import Value
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Taken
+from superopt.runtime.failure import is_of_memory
 from superopt.search.candidate import Candidate
 from superopt.search.ending import Ending
 from superopt.search.forecast import Forecast
@@ -128,7 +129,7 @@ class Judge:
                 self.scales.learner.observe(self.scales.graph(candidate.piece, look.region), candidate.cost, taken)
             look.times[candidate] = taken
         look.late = reasons.get(0) == NO_TIME_LEFT
-        failed = [candidates[i] for i, reason in reasons.items() if reason != NO_TIME_LEFT]
+        failed = [candidates[i] for i, why in reasons.items() if why != NO_TIME_LEFT and not is_of_memory(why)]
         self._kernels.learn((c for c, taken in zip(candidates, times, strict=True) if taken is not None), failed)
         self._learn(look)
         return bool(failed) and candidates[0] not in failed

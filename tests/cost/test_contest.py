@@ -326,7 +326,7 @@ def test_models_that_memory_does_not_hold_together_are_opened_one_by_one():
 
     def open_runner(index: int) -> Runner:
         if world.open:
-            raise CannotRun("Failed to allocate Memory for requested buffer")
+            raise CannotRun("opening: out of memory")
         return Model(world, RUN / 1.5 if index else RUN)
 
     bench = Bench(open_runner, world.clock, 0.004, 0.5)

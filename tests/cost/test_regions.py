@@ -201,3 +201,16 @@ def test_where_the_first_does_not_run_in_a_deployment_all_are_timed_in_the_other
     assert both.time(named("a", "b"), 1.0) == [1.0, 0.5]
     assert both.time(named("a", "bad"), 1.0) == [1.0, None]
     assert both.time(named("bad", "a"), 1.0) == [7.0, 9.0]
+
+
+@pytest.mark.unit
+def test_what_had_too_little_memory_is_asked_again_in_the_next_run(clock: Clock, tmp_path: Path):
+    clock.table["b"] = "running: CUDA failure 2: out of memory"
+    with CostCache(tmp_path / "c") as cache:
+        here = RegionTimer(HERE, cache)
+        for _ in range(2):
+            assert here.time(named("a", "b"), 1.0) == [1.0, None]
+    assert clock.asked == [["a", "b"]]
+    clock.table["b"] = 2.0
+    with CostCache(tmp_path / "c") as cache:
+        assert RegionTimer(HERE, cache).time(named("a", "b"), 1.0) == [1.0, 2.0]

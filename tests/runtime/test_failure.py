@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from superopt.errors import CannotRun
-from superopt.runtime.failure import reason, translated
+from superopt.runtime.failure import is_of_memory, reason, translated
 
 pytestmark = pytest.mark.unit
 
@@ -60,3 +60,16 @@ def test_what_cuda_says_is_kept_without_what_surrounds_it():
         "hostname=vm ; file=/onnxruntime_src/cuda_execution_provider.cc ; line=355 ; expr=cudaSetDevice();"
     )
     assert reason(RuntimeError(said)) == "CUDA failure 100: no CUDA-capable device is detected"
+
+
+@pytest.mark.parametrize(
+    ("said", "of_memory"),
+    [
+        ("Failed to allocate memory for requested buffer of size 9", True),
+        ("CUDA failure 2: out of memory ; GPU=0 ; hostname=vm", True),
+        ("CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0 ; hostname=vm", True),
+        ("no kernel for Foo", False),
+    ],
+)
+def test_too_little_memory_is_told_from_other_failures(said: str, of_memory: bool):
+    assert is_of_memory(reason(RuntimeError(said))) == of_memory
