@@ -44,10 +44,9 @@ def turned(workshop: Workshop, base: Variant, timed: Deployment, growth: int, nu
 
 def _may_gain(node: Node) -> bool:
     """Whether it is a product of many rows in float32 with weights that are kept across."""
-    if node.kind not in _PRODUCTS or dict(node.attributes).get("transB", 0):
+    if node.kind not in _PRODUCTS or len(node.inputs) < 2 or dict(node.attributes).get("transB", 0):
         return False
-    weights = node.inputs[1]
-    known = node.outputs[0].tensor_type
+    weights, known = node.inputs[1], node.outputs[0].tensor_type
     if weights is None or not is_weight(weights) or known is None or known.dtype != DType.FLOAT32:
         return False
     rows = (known.shape or ())[:-1]
