@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from superopt.cost.layouts import TO_FIRST, TO_LAST, Images
+from superopt.cost.layouts import TO_FIRST, TO_LAST, Images, turned
 from superopt.ir.graph import Graph, Parameter, Value, make_node, make_parameter, replace_inputs
 from superopt.ir.types import TensorType
 from superopt.runtime.deployment import Deployment
@@ -45,11 +45,11 @@ def with_channels_last(graph: Graph, inner: Container[Parameter]) -> Graph:
     for parameter in graph.inputs:
         type_ = parameter.type
         if parameter in inner and isinstance(type_, TensorType) and _is_image(type_):
-            turned = make_parameter(parameter.position, _turned(type_, TO_LAST))
-            back = make_node("Transpose", [Value(turned)], {"perm": TO_FIRST}, [type_])
+            last = make_parameter(parameter.position, turned(type_, TO_LAST))
+            back = make_node("Transpose", [Value(last)], {"perm": TO_FIRST}, [type_])
             moved[Value(parameter)] = back.outputs[0]
             added.append(back)
-            inputs.append(turned)
+            inputs.append(last)
         else:
             inputs.append(parameter)
     nodes = []
@@ -63,7 +63,7 @@ def with_channels_last(graph: Graph, inner: Container[Parameter]) -> Graph:
     for output in (moved.get(v, v) for v in graph.outputs):
         type_ = output.tensor_type
         if type_ is not None and _is_image(type_):
-            last = make_node("Transpose", [output], {"perm": TO_LAST}, [_turned(type_, TO_LAST)])
+            last = make_node("Transpose", [output], {"perm": TO_LAST}, [turned(type_, TO_LAST)])
             nodes.append(last)
             output = last.outputs[0]
         outputs.append(output)
@@ -72,8 +72,3 @@ def with_channels_last(graph: Graph, inner: Container[Parameter]) -> Graph:
 
 def _is_image(type_: TensorType) -> bool:
     return type_.rank == 4 and type_.dtype is not None and type_.dtype.is_float
-
-
-def _turned(type_: TensorType, order: tuple[int, ...]) -> TensorType:
-    assert type_.shape is not None
-    return TensorType(type_.dtype, tuple(type_.shape[axis] for axis in order))

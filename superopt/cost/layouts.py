@@ -96,12 +96,15 @@ class _Movements:
     def _add(self, value: Value) -> None:
         type_ = value.tensor_type
         assert type_ is not None
-        assert type_.shape is not None
-        turned = TensorType(type_.dtype, tuple(type_.shape[axis] for axis in TO_LAST))
-        self.added.setdefault(value, make_node("Transpose", [value], {"perm": TO_LAST}, [turned]))
+        self.added.setdefault(value, make_node("Transpose", [value], {"perm": TO_LAST}, [turned(type_, TO_LAST)]))
 
     def _is_last(self, value: Value) -> bool:
         return value in self._last or (self._at_borders and isinstance(value.producer, Parameter) and _is_image(value))
+
+
+def turned(type_: TensorType, order: tuple[int, ...]) -> TensorType:
+    assert type_.shape is not None
+    return TensorType(type_.dtype, tuple(type_.shape[axis] for axis in order))
 
 
 def _is_of_images(node: Node) -> bool:

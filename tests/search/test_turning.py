@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 from superopt.cost.result import Comparison, PairTiming
 from superopt.ir.files import Written
 from superopt.ir.graph import Graph
-from superopt.ir.onnx import load, parse, stage
+from superopt.ir.onnx import load, stage
 from superopt.normalize import normalize
 from superopt.options import Options
 from superopt.rewrite.emit import Vocabulary
@@ -29,6 +29,7 @@ from superopt.search.turning import ROWS, turned
 from superopt.search.variants import TIDIED, TURNED, Variant
 from superopt.search.workshop import Workshop
 from tests.search.test_hunt import outputs
+from tests.search.written import plain, workshop_of
 
 pytestmark = pytest.mark.ort
 
@@ -57,15 +58,6 @@ def network(rows: int | str = ROWS, dtype: Any = np.float32) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def workshop(proto: onnx.ModelProto) -> Workshop:
-    model = parse(proto.SerializeToString())
-    return Workshop(model, normalize(model).graph, BOOK, Vocabulary(contrib=True))
-
-
-def plain(shop: Workshop) -> Variant:
-    return Variant(TIDIED, shop.tidied, ())
-
-
 def fused(shop: Workshop) -> Variant:
     """The last product is a FusedMatMul."""
     last = shop.tidied.nodes[-1]
@@ -84,7 +76,7 @@ def across(graph: Graph) -> list[str]:
 @pytest.mark.parametrize("rows", [ROWS, "n"])
 def test_all_products_with_weights_read_them_turned_and_answer_the_same(rows: int | str, tmp_path: Path) -> None:
     proto = network(rows)
-    shop = workshop(proto)
+    shop = workshop_of(proto, BOOK)
     found = turned(shop, fused(shop), CUDA, 0)
     assert found is not None
     assert found.is_guess
@@ -109,7 +101,7 @@ def test_all_products_with_weights_read_them_turned_and_answer_the_same(rows: in
     ],
 )
 def test_nothing_is_turned_where_it_cannot_pay(proto: onnx.ModelProto, timed: Deployment) -> None:
-    shop = workshop(proto)
+    shop = workshop_of(proto, BOOK)
     assert turned(shop, plain(shop), timed, 0) is None
 
 
@@ -118,19 +110,19 @@ def test_weights_that_something_else_reads_count_as_growth() -> None:
     proto.graph.node.append(helper.make_node("Mul", ["a", "s"], ["z"]))
     proto.graph.input.append(helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, []))
     proto.graph.output.append(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [8, 16]))
-    shop = workshop(proto)
+    shop = workshop_of(proto, BOOK)
     assert turned(shop, plain(shop), CUDA, 4 * 8 * 16 - 1) is None
     assert turned(shop, plain(shop), CUDA, 4 * 8 * 16) is not None
 
 
 def test_a_model_of_very_many_products_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("superopt.search.turning.MOST", 3)
-    shop = workshop(network())
+    shop = workshop_of(network(), BOOK)
     assert turned(shop, plain(shop), CUDA, 0) is None
 
 
 def test_what_nobody_has_timed_has_no_number_of_what_somebody_has() -> None:
-    shop = workshop(network())
+    shop = workshop_of(network(), BOOK)
     gain = Gain(7, 1, (2.0, 1.0), (2.0, 1.0), ("some-rule",))
     hunted = Hunted(gains=[gain])
     found = turned(shop, plain(shop), CUDA, 0, hunted.numbered)
@@ -140,7 +132,7 @@ def test_what_nobody_has_timed_has_no_number_of_what_somebody_has() -> None:
 
 
 def test_a_search_does_not_look_for_what_is_late() -> None:
-    shop = workshop(network())
+    shop = workshop_of(network(), BOOK)
     late = {rule.name for rule in load_rules([LATE])}
     rules = BOOK.rules
     assert late == set(rules.late)

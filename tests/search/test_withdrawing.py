@@ -17,7 +17,7 @@ from superopt.cost.result import PairTiming
 from superopt.errors import CannotRun
 from superopt.ir.files import Written
 from superopt.ir.graph import Graph
-from superopt.ir.onnx import load, parse, stage
+from superopt.ir.onnx import load, stage
 from superopt.normalize import normalize
 from superopt.options import Options
 from superopt.rewrite.emit import Vocabulary
@@ -30,6 +30,7 @@ from superopt.search.variants import TIDIED, WITHDRAWN, Variant
 from superopt.search.withdrawing import APART, parting, withdrawn
 from superopt.search.workshop import Workshop
 from tests.search.test_hunt import BOOK, outputs
+from tests.search.written import plain, workshop_of
 
 pytestmark = pytest.mark.ort
 
@@ -55,18 +56,9 @@ def network(groups: Sequence[int], biased: bool = True) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def workshop(proto: onnx.ModelProto) -> Workshop:
-    model = parse(proto.SerializeToString())
-    return Workshop(model, normalize(model).graph, BOOK, Vocabulary(contrib=True))
-
-
-def plain(shop: Workshop) -> Variant:
-    return Variant(TIDIED, shop.tidied, ())
-
-
 def test_biases_of_convolutions_in_groups_are_apart_and_the_others_stay(tmp_path: Path) -> None:
     proto = network((1, 8, 1, 4))
-    shop = workshop(proto)
+    shop = workshop_of(proto, BOOK)
     found = withdrawn(shop, plain(shop), NHWC)
     assert found is not None
     assert found.deployment == FUSED
@@ -82,7 +74,7 @@ def test_biases_of_convolutions_in_groups_are_apart_and_the_others_stay(tmp_path
 
 
 def test_what_was_taken_apart_elsewhere_is_whole_again() -> None:
-    shop = workshop(network((1, 8)))
+    shop = workshop_of(network((1, 8)), BOOK)
     everywhere = shop.extended([], [APART], lambda node: node.kind == "Conv")
     graph, made, _ = shop.build(everywhere)
     assert [node.kind for node in graph.nodes].count("Sum") == 2
@@ -104,7 +96,7 @@ def test_what_was_taken_apart_elsewhere_is_whole_again() -> None:
     ],
 )
 def test_nothing_is_taken_apart_where_it_cannot_pay(proto: onnx.ModelProto, timed: Deployment) -> None:
-    shop = workshop(proto)
+    shop = workshop_of(proto, BOOK)
     assert withdrawn(shop, plain(shop), timed) is None
 
 
