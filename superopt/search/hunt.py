@@ -32,7 +32,7 @@ from superopt.search.scales import Scales
 from superopt.search.stages import Tell
 from superopt.search.trace import traced
 
-ROUNDS = 4
+ROUNDS = 6
 AGAIN = 0.5
 """Of the time that a search of regions took: for what they can tell each other."""
 LEAST_SHARE = 0.002
