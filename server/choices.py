@@ -18,7 +18,7 @@ from superopt.options import Options, parse_dim, parse_shape, sizes_of
 
 _ON_DISK = ("rules", "inputs", "costs", "device", "keep_rules")
 """Options that name a path, or what is in a file; no client may."""
-_CAPS = {"budget": "budget_limit", "mine": "budget_limit", "time_limit": "time_limit"}
+_CAPS = {"budget": "budget_limit", "search_time": "budget_limit", "mine": "budget_limit", "time_limit": "time_limit"}
 LONGEST_TEXT = 10_000
 
 

@@ -41,6 +41,9 @@ class Options:
         "timing regions take as long",
         "SECONDS",
     )
+    search_time: float = option(
+        0.0, "seconds for searching, which needs cores and no device; 0 = as many as for timing", "SECONDS"
+    )
     accept: Accept = option(
         "faster", "return the rewritten model when it is measurably faster, or already when it is not slower"
     )
@@ -111,8 +114,9 @@ class Options:
             value = getattr(self, name)
             if not math.isfinite(value) or value <= 0:
                 raise BadOption(f"--{name.replace('_', '-')}: expected seconds above 0, found {value}")
-        if not math.isfinite(self.mine) or self.mine < 0:
-            raise BadOption(f"--mine: expected seconds, 0 or more, found {self.mine}")
+        for name in ("search_time", "mine"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise BadOption(f"--{name.replace('_', '-')}: expected seconds, 0 or more, found {getattr(self, name)}")
         if self.keep_rules is not None and not self.mine:
             raise BadOption("--keep-rules: nothing is mined without --mine SECONDS")
         for name in ("threads", "memory_limit", "seed", "opset", "candidates"):

@@ -20,7 +20,7 @@ CHANGED: dict[str, Any] = {
     "rules": (Path("r.rules"),), "opset": 20, "candidates": 5, "seed": 7, "shape": {"x": (1, 2), "s": ()},
     "dim": {"n": ((3, 1.0), (5, 2.5)), "m": ((1, 1.0),)}, "inputs": None, "threads": 2, "costs": Path("c.db"),
     "growth": 0, "partial": False, "time_limit": 9.0, "memory_limit": 512, "mine": 2.5, "keep_rules": Path("k.rules"),
-    "device": "H200", "portable": False,
+    "device": "H200", "portable": False, "search_time": 3.5,
 }  # fmt: skip
 
 
@@ -38,6 +38,9 @@ def test_every_option_survives_json() -> None:
         ({"budget": 0}, "--budget: expected seconds above 0, found 0"),
         ({"budget": math.nan}, "--budget"),
         ({"time_limit": math.inf}, "--time-limit"),
+        ({"search_time": -1}, "--search-time: expected seconds, 0 or more, found -1"),
+        ({"search_time": math.nan}, "--search-time"),
+        ({"mine": math.inf}, "--mine: expected seconds, 0 or more"),
         ({"threads": -1}, "--threads: expected 0 or more, found -1"),
         ({"threads": 100_000}, "--threads: expected at most 1024"),
         ({"growth": -2}, "--growth: expected -1 or more"),

@@ -89,7 +89,7 @@ class Ground:
             return Hunting.nothing(f"the rules were not searched: {error}")
         options = self.options
         budget = Budget(
-            search=share * options.budget, measure=share * self._measuring * options.budget,
+            search=share * (options.search_time or options.budget), measure=share * self._measuring * options.budget,
             candidates=options.candidates, alpha=options.alpha, growth=allowed_growth(workshop.model, options),
             partial=PARTIAL * options.budget if self._is_mutating and share == 1.0 else 0.0,
         )  # fmt: skip
