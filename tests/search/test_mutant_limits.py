@@ -47,11 +47,14 @@ def test_without_seconds_for_them_there_are_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "share", "seconds"),
-    [({}, 1.0, PARTIAL * 10), ({"partial": False}, 1.0, 0.0), ({}, 0.3, 0.0)],
-)
-def test_the_option_and_the_share_of_the_budget(
-    monkeypatch: pytest.MonkeyPatch, options: dict, share: float, seconds: float
+    ("options", "share", "partial", "search"),
+    [
+        ({}, 1.0, PARTIAL * 10, 10.0), ({"partial": False}, 1.0, 0.0, 10.0), ({}, 0.3, 0.0, 3.0),
+        ({"search_time": 40}, 1.0, PARTIAL * 10, 40.0), ({"search_time": 40}, 0.3, 0.0, 12.0),
+    ],
+)  # fmt: skip
+def test_the_options_and_the_share_of_the_budget(
+    monkeypatch: pytest.MonkeyPatch, options: dict, share: float, partial: float, search: float
 ) -> None:
     """A second search, of standard operators alone, has the mutants that the first one found."""
     monkeypatch.setattr("superopt.search.hunting.calibrate", lambda *_: PRIORS)
@@ -67,7 +70,7 @@ def test_the_option_and_the_share_of_the_budget(
     trial = Trial(opened, given, lambda *_: None)
     with Ground(trial, given, lambda *_: None, Ending()) as ground:
         ground.hunt(Asked(opened, opened.graph, small_book(), Vocabulary()), share)
-    assert [budget.partial for budget in asked] == [seconds]
+    assert [(budget.partial, budget.search) for budget in asked] == [(partial, pytest.approx(search))]
 
 
 @pytest.mark.usefixtures("canvases_only")
