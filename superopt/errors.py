@@ -67,6 +67,11 @@ class CannotReplay(SuperoptError):
 class WorkerDied(SuperoptError):
     exit_code = 1
 
+    def __init__(self, message: str, *, crashed: bool = False) -> None:
+        """`crashed`: by its own doing; nobody else ended it."""
+        self.crashed = crashed
+        super().__init__(message)
+
 
 class LimitHit(SuperoptError):
     exit_code = 3

@@ -21,6 +21,8 @@ from superopt.ir.files import Written, clear_write_errors, free_data_name, place
 from superopt.options import Options
 from superopt.report import CheckReport, Report, TimingReport
 
+AGAIN = "the work was begun again, and every model opened and run in a process of its own first"
+
 
 @dataclass(frozen=True)
 class Delivered:
@@ -75,6 +77,8 @@ def deliver(
                 make_scene(source, None, report, options, scene, tell)
             return Delivered(kept, report if html is None else make_plain_page(report, html), stopped)
         report = Report.model_validate(done.report)
+        if watched.crash:
+            report = report.model_copy(update={"notes": [*report.notes, f"{watched.crash}; {AGAIN}"]})
         if html is not None:
             report = make_page(source, done.candidate, _with_path(report, out), options, html, tell)
         if scene is not None:

@@ -10,6 +10,9 @@ from pydantic import Field, TypeAdapter
 from superopt.report import Environment, ModelFacts, Record
 from superopt.search.ending import Basis
 
+CAREFUL = "careful"
+"""Tells the process that works to try every model out elsewhere before it opens it."""
+
 
 class OptimizeJob(Record):
     kind: Literal["optimize"] = "optimize"

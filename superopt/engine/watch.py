@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,10 +19,12 @@ from typing import IO
 import superopt.errors
 from superopt.cost.memory import resident_bytes
 from superopt.engine.interrupts import asking_first
-from superopt.engine.job import EVENT, AnyJob, Done, Failed, Known, Offer, Stage
+from superopt.engine.job import CAREFUL, EVENT, AnyJob, Done, Failed, Known, Offer, OptimizeJob, Stage
 from superopt.errors import LimitHit, SuperoptError, WorkerDied
+from superopt.runtime.careful import CRASHES
 
 POLL_SECONDS = 0.1
+STARTING, AGAIN = "starting", "starting again"
 UNLIMITED = 1 << 62
 ALONE = {"OPENBLAS_NUM_THREADS": "1"}
 """For the child, unless the user says otherwise: numpy's threads spin while they wait for one another, so that beside
@@ -38,17 +41,21 @@ class Limits:
 class Watched:
     """What is known of a running job; it outlives the process."""
 
-    stage: str = "starting"
+    stage: str = STARTING
     known: Known | None = None
     offer: Offer | None = None
     asked: bool = False
     """Whether it was asked to end with what it offers."""
     done: Done | None = None
     failed: Failed | None = None
+    crash: str = ""
+    """What became of the process before this one, which tries every model out elsewhere first."""
     largest: int = 0
     seconds: float = 0.0
     waited: float = 0.0
     """Of these, for the device: they count against no limit."""
+    waited_before: float = 0.0
+    """Of these, by a process that crashed."""
 
 
 def default_memory_limit() -> int:
@@ -77,10 +84,28 @@ def run_job(
 ) -> Done:
     """Work in a child process. Raises what the child raised, `LimitHit` or `WorkerDied`; `watched` keeps what came.
 
+    A child that crashes while it works with models has a second one after it, within the same limits, that tries each
+    of them out in a process of its own: what onnxruntime does not survive is one model of many.
+
     Ctrl-C ends it. A `patient` caller waits for what the job offers by then: only a second one ends it at once.
     """
+    try:
+        return _attempt(job, limits, tell, watched, patient=patient, careful=False)
+    except WorkerDied as died:
+        if not died.crashed or watched.asked or watched.stage == STARTING:
+            raise
+        watched.crash, watched.offer, watched.waited_before = str(died), None, watched.waited
+    if isinstance(job, OptimizeJob):
+        _empty(job.folder)
+    tell(Stage(stage=AGAIN, detail=watched.crash))
+    return _attempt(job, limits, tell, watched, patient=patient, careful=True)
+
+
+def _attempt(
+    job: AnyJob, limits: Limits, tell: Callable[[Stage], None], watched: Watched, *, patient: bool, careful: bool
+) -> Done:
     with tempfile.TemporaryFile("w+") as noise:
-        child = _start(noise)
+        child = _start(noise, careful)
         try:
             assert child.stdin is not None
             with contextlib.suppress(BrokenPipeError):
@@ -94,13 +119,18 @@ def run_job(
             raise _error(watched.failed)
         if watched.done is not None:
             return watched.done
-        raise WorkerDied(_obituary(child.returncode, watched.stage, noise))
+        raise WorkerDied(_obituary(child.returncode, watched.stage, noise), crashed=-child.returncode in CRASHES)
 
 
-def _start(noise: IO[str]) -> subprocess.Popen[bytes]:
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir():
+        shutil.rmtree(entry)
+
+
+def _start(noise: IO[str], careful: bool) -> subprocess.Popen[bytes]:
     """In a session of its own: Ctrl-C reaches the parent alone, which decides."""
     return subprocess.Popen(
-        [sys.executable, "-m", "superopt.engine.worker", str(os.getpid())],
+        [sys.executable, "-m", "superopt.engine.worker", str(os.getpid()), *([CAREFUL] if careful else ())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=noise,
@@ -123,7 +153,7 @@ def _follow(child: subprocess.Popen[bytes], limits: Limits, tell: Callable[[Stag
     os.set_blocking(child.stdout.fileno(), False)
     selector = selectors.DefaultSelector()
     selector.register(child.stdout, selectors.EVENT_READ)
-    started, buffer, asked = time.monotonic(), b"", False
+    started, buffer, asked = time.monotonic() - watched.seconds, b"", False
     while True:
         if watched.asked and not asked:
             asked = True
@@ -147,6 +177,7 @@ def _follow(child: subprocess.Popen[bytes], limits: Limits, tell: Callable[[Stag
 def _receive(line: bytes, tell: Callable[[Stage], None], watched: Watched) -> None:
     event = EVENT.validate_json(line)
     if isinstance(event, Stage):
+        event = event.model_copy(update={"waited": watched.waited_before + event.waited})
         watched.stage, watched.waited = event.stage, event.waited
         tell(event)
     elif isinstance(event, Known):

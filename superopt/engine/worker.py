@@ -12,6 +12,7 @@ from typing import IO
 
 from superopt.cost.turn import Turn
 from superopt.engine.job import (
+    CAREFUL,
     JOB,
     AnyEvent,
     AnyJob,
@@ -34,6 +35,7 @@ from superopt.engine.standing import Standing
 from superopt.errors import SuperoptError
 from superopt.options import from_json
 from superopt.report import Report
+from superopt.runtime.careful import be_careful
 from superopt.runtime.heap import map_large_blocks
 from superopt.search.audit import audit
 from superopt.search.calibrating import calibrate_models
@@ -49,6 +51,8 @@ PR_SET_PDEATHSIG = 1
 def main() -> None:
     _die_with_parent()
     map_large_blocks()
+    if CAREFUL in sys.argv[2:]:
+        be_careful()
     channel = _private_stdout()
 
     def send(event: AnyEvent) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Self
 from superopt.errors import CannotRun
 from superopt.ir.tensor import Array
 from superopt.runtime.binding import SKIP_CAPTURE, Binding, bind, home, run_options
+from superopt.runtime.careful import Opening, elsewhere
 from superopt.runtime.deployment import LEVELS, PROVIDERS, QUIET, Deployment
 from superopt.runtime.failure import translated
 from superopt.runtime.library import FATAL, onnxruntime, preload_cuda
@@ -43,6 +44,12 @@ class Session:
         weights: Mapping[str, Array] | None = None,
     ) -> None:
         self.deployment = deployment
+        self._untried: Opening | None = None
+        """Until it has run elsewhere, where that is asked for."""
+        tried = elsewhere()
+        if tried is not None:
+            self._untried = Opening(model, deployment, folder, weights or {})
+            tried.open(self._untried)
         with translated("onnxruntime cannot open the model", model if isinstance(model, Path) else None):
             self._weights = {name: onnxruntime().OrtValue.ortvalue_from_numpy(a) for name, a in (weights or {}).items()}
             self._native: Any = _open(model, deployment, folder, profile, self._weights)
@@ -57,7 +64,7 @@ class Session:
 
     def run(self, feeds: Mapping[str, Value]) -> dict[str, Value]:
         """All outputs by name: arrays, lists for sequences, None for an empty optional."""
-        values = self._checked(feeds)
+        values = self._ready(feeds)
         raw = any(travels_raw(p) for p in self.outputs)
         with translated(_RUNNING):
             found = self._run_raw(values) if raw else self._run_plain(values)
@@ -65,7 +72,7 @@ class Session:
 
     def bind(self, feeds: Mapping[str, Value]) -> Binding:
         """The same inference ready to repeat, its inputs and outputs already in place on the device."""
-        values = self._checked(feeds)
+        values = self._ready(feeds)
         if not all(map(is_bindable, (*self.inputs, *self.outputs))):
             return Binding(lambda: self._run_once(values), resident=False)
         self._bindings += 1
@@ -75,7 +82,7 @@ class Session:
     def replay(self, first: Mapping[str, Value], then: Mapping[str, Value]) -> dict[str, Value]:
         """What it answers to `then` in the buffers of a binding made with `first`: whether a captured CUDA graph reads
         its inputs anew. Both have the same shapes."""
-        values = self._checked(then)
+        values = self._ready(then)
         if self.deployment.captures_cuda_graph:
             _refuse_host_inputs(self._native, values)
         binding = self.bind({name: copy(value) for name, value in first.items()})  # it is overwritten
@@ -100,7 +107,8 @@ class Session:
     ) -> None:
         self.close()
 
-    def _checked(self, feeds: Mapping[str, Value]) -> dict[str, Any]:
+    def _ready(self, feeds: Mapping[str, Value]) -> dict[str, Any]:
+        """As onnxruntime needs them; tried out elsewhere, where that is asked for."""
         if self._native is None:
             raise RuntimeError("this session is closed")
         ports = {p.name: p for p in (*self.inputs, *self.overridable)}
@@ -110,7 +118,12 @@ class Session:
         for p in self.inputs:
             if p.name not in feeds and not p.dtype.startswith("optional"):
                 raise CannotRun(f"input {p.name} ({p.dtype}) is missing")
-        return {name: checked(value, ports[name]) for name, value in feeds.items()}
+        values = {name: checked(value, ports[name]) for name, value in feeds.items()}
+        tried = elsewhere()
+        if tried is not None and self._untried is not None:
+            tried.run(self._untried, feeds)
+            self._untried = None
+        return values
 
     def _run_plain(self, values: Mapping[str, Any]) -> list[Value]:
         ports = {p.name: p for p in (*self.inputs, *self.overridable)}

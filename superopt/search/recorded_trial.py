@@ -47,7 +47,8 @@ class RecordedTrial(Trial):
         self.contents = read_costs(options.costs)
         deployment = usual_deployment(self.contents, machine, options)
         super().__init__(model, options, tell, ending, turn, deployment, machine)
-        self.here = Deployment("cpu", threads=options.threads or usable_cores())
+        self.here = Deployment("cpu", threads=options.threads or usable_cores(), level="basic")
+        """Whatever onnxruntime fuses for a CPU is none of that device's."""
 
     def _gains(self, best: Deployment, others: Sequence[Deployment]) -> Sequence[float | None]:
         """As recorded of this model; of one that was not there, options pay that most times were taken with."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,29 @@ def delivered(source: Path, out: Path | None) -> Delivered:
 
 def files(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if not p.is_dir())
+
+
+def transposed_product() -> onnx.ModelProto:
+    """onnxruntime 1.31.1 moves a cast past the Transpose, where a CPU has no products in float16, and crashes."""
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float16[4,5,6] x, float16[6,8] w) => (float16[5,4,8] y) {'
+    proto = parser.parse_model(text + " a = Transpose<perm = [1, 0, 2]>(x) y = MatMul(a, w) }")
+    del proto.graph.input[1]
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((6, 8), np.float16), "w"))
+    return proto
+
+
+def test_what_onnxruntime_does_not_survive_costs_nothing_but_time(tmp_path: Path) -> None:
+    """On a processor that has such products nothing crashes, and nothing is told."""
+    source, out = tmp_path / "m.onnx", tmp_path / "o.onnx"
+    onnx.save(transposed_product(), source)
+    opening = f"import onnxruntime; onnxruntime.InferenceSession({str(source)!r}, providers=['CPUExecutionProvider'])"
+    crashes = subprocess.run([sys.executable, "-c", opening], capture_output=True, check=False).returncode < 0
+    found = delivered(source, out)
+    assert found.stopped is None
+    assert any("killed by SIG" in note and "begun again" in note for note in found.report.notes) == crashes
+    assert "killed by SIG" in found.report.timing.reason or not crashes
+    if crashes:
+        assert out.read_bytes() == source.read_bytes()
 
 
 def test_the_model_arrives_with_its_data_and_nothing_else(source: Path, tmp_path: Path) -> None:

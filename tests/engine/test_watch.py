@@ -41,9 +41,9 @@ class Played:
         self.stages: list[Stage] = []
         self.watched = Watched()
         self.children: list[subprocess.Popen[bytes]] = []
-        code = f"import sys, os, time, signal\nsys.stdin.readline()\n{script}"
 
-        def start(noise: IO[str]) -> subprocess.Popen[bytes]:
+        def start(noise: IO[str], careful: bool) -> subprocess.Popen[bytes]:
+            code = f"import sys, os, time, signal\nsys.stdin.readline()\ncareful = {careful}\n{script}"
             child = subprocess.Popen(
                 [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=noise, start_new_session=True,
@@ -57,7 +57,8 @@ class Played:
         try:
             return run_job(JOB, limits, self.stages.append, self.watched)
         finally:
-            assert [c.poll() is not None for c in self.children] == [True]
+            assert self.children
+            assert all(c.poll() is not None for c in self.children)
 
 
 def say(*events: AnyEvent) -> str:
@@ -102,6 +103,53 @@ def test_death_is_told_with_stage_and_last_words(monkeypatch: pytest.MonkeyPatch
         Played(monkeypatch, say(Stage(stage="timing")) + end).run()
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+CRASH = "os.kill(os.getpid(), signal.SIGSEGV)\n"
+
+
+def test_what_crashes_is_begun_again_by_one_that_is_careful(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = say(Stage(stage="timing", waited=2.0), Offer()) + CRASH
+    again = say(Stage(stage="checking", waited=1.0), Done(report={"a": 1}))
+    played = Played(monkeypatch, f"exec({again!r} if careful else {first!r})")
+    assert played.run().report == {"a": 1}
+    assert [stage.stage for stage in played.stages] == ["timing", "starting again", "checking"]
+    assert played.watched.crash == "the working process was killed by SIGSEGV while timing"
+    assert played.watched.waited == 3.0
+    assert played.watched.offer is None
+
+
+@pytest.mark.parametrize(
+    ("script", "attempts"),
+    [
+        (say(Stage(stage="timing")) + CRASH, 2),
+        (CRASH, 1),  # it had not begun
+        (say(Stage(stage="timing")) + "os.kill(os.getpid(), signal.SIGKILL)", 1),  # somebody else did that
+        (say(Stage(stage="timing")) + "sys.exit(7)", 1),
+    ],
+)
+def test_a_job_has_two_attempts_and_only_after_a_crash(
+    monkeypatch: pytest.MonkeyPatch, script: str, attempts: int
+) -> None:
+    played = Played(monkeypatch, script)
+    with pytest.raises(WorkerDied):
+        played.run()
+    assert len(played.children) == attempts
+
+
+def test_who_was_asked_to_end_has_no_second_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(monkeypatch, say(Stage(stage="searching")) + CRASH)
+    played.watched.asked = True
+    with pytest.raises(WorkerDied):
+        played.run()
+    assert len(played.children) == 1
+
+
+def test_both_attempts_have_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(monkeypatch, say(Stage(stage="timing")) + f"time.sleep(1.5)\n{CRASH}")
+    with pytest.raises(LimitHit, match="more than 2 s, while timing"):
+        played.run(Limits(2.0, 1 << 40))
+    assert len(played.children) == 2
 
 
 def test_the_limit_on_time_ends_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +253,7 @@ def test_the_worker_dies_with_its_parent(tmp_path: Path) -> None:
     """The parent starts the real worker, gives it no job, tells its id and is killed."""
     code = (
         "import tempfile, time\nfrom superopt.engine import watch\n"
-        "c = watch._start(tempfile.TemporaryFile('w+'))\nprint(c.pid, flush=True)\ntime.sleep(600)"
+        "c = watch._start(tempfile.TemporaryFile('w+'), False)\nprint(c.pid, flush=True)\ntime.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
