@@ -88,17 +88,23 @@ def test_the_turn_of_a_killed_process_is_free(tmp_path: Path) -> None:
 
 
 class Waiter:
-    """A thread that takes a turn once it is told to, and notes its name then."""
+    """A thread that takes a turn once it is told to, and notes its name then. While it is not awake it waits for the
+    turn and does not look whether it is free."""
 
     def __init__(self, file: Path, name: str, order: list[str]) -> None:
-        self._waits = threading.Event()
-        turn = Turn(file, self._waits.set)
+        self._waits, self.awake = threading.Event(), threading.Event()
+        self.awake.set()
+        turn = Turn(file, self._told)
 
         def take() -> None:
             with turn.taken():
                 order.append(name)
 
         self._thread = threading.Thread(target=take)
+
+    def _told(self) -> None:
+        self._waits.set()
+        self.awake.wait(60)
 
     def wait(self) -> None:
         """For the turn, which another has."""
@@ -126,14 +132,15 @@ def test_who_came_first_may_have_the_turn_again_before_one_that_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("superopt.cost.turn.TELL_SECONDS", 0.0)
-    monkeypatch.setattr("superopt.cost.turn.POLL_SECONDS", 0.5)
     order: list[str] = []
     ours = Turn(tmp_path / "turn")
     other = Waiter(tmp_path / "turn", "theirs", order)
+    other.awake.clear()
     with ours.taken():
         other.wait()
     with ours.taken():
         order.append("ours")
+        other.awake.set()
     other.join()
     assert order == ["ours", "theirs"]
 
