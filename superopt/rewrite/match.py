@@ -8,7 +8,7 @@ condition: an open question about a symbolic size is no match.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -90,6 +90,7 @@ class Matcher:
     sizes: Sizes
     reasons: list[Mismatch] | None = None
     """Filled when somebody wants to know why not."""
+    _begun: dict[tuple[str, Node], list[Bindings]] = field(default_factory=dict[tuple[str, Node], list[Bindings]])
 
     def matches(
         self, pattern: Pattern, node: Node, around: Surroundings, *, any_order: bool = False
@@ -98,11 +99,23 @@ class Matcher:
         once, or in `any_order`."""
         if not pattern.roots or not stands_for(node, pattern.anchor.call.op, pattern.anchor.call.domain):
             return
-        for bound in self._node(pattern, pattern.roots[0], node, Bindings()):
+        for bound in self.begun(pattern, node):
             for whole in self._further_roots(pattern, 0, bound, around, any_order):
                 match = self._verified(pattern, whole)
                 if match is not None:
                     yield match
+
+    def begun(self, pattern: Pattern, node: Node) -> Iterable[Bindings]:
+        """With the pattern's first root at `node`. A node is hash-consed with all that it reads, so that this never
+        changes; what there is of further roots does."""
+        alone = len(pattern.roots) == 1
+        if alone or self.reasons is not None:
+            return self._node(pattern, pattern.roots[0], node, Bindings())
+        key = (pattern.rule.name, node)
+        found = self._begun.get(key)
+        if found is None:
+            found = self._begun[key] = list(self._node(pattern, pattern.roots[0], node, Bindings()))
+        return found
 
     def _further_roots(
         self, pattern: Pattern, k: int, bound: Bindings, around: Surroundings, any_order: bool

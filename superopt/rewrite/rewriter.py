@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from superopt.ir.graph import Node, Value
 from superopt.ops.registry import Registry
+from superopt.rewrite.below import Below
 from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import WITHOUT_FORMULA, Constants
 from superopt.rewrite.emit import Emitter, Vocabulary
@@ -18,6 +19,10 @@ from superopt.rewrite.rule import Rule
 from superopt.rewrite.sizes import Sizes
 from superopt.rewrite.skeleton import Bone, Skeletons, skeleton_of
 from superopt.rewrite.synonyms import names_of, stands_for
+
+DEPTHS = 3, 6
+"""Patterns no deeper than this are looked for once at nodes that read alike down to there."""
+DEEPER = 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class Rules:
 
     def __init__(self, rules: Iterable[Rule], registry: Registry) -> None:
         self.patterns = Patterns(registry)
-        self._by_skeleton: dict[tuple[str, str], dict[Bone, list[tuple[int, Pattern]]]] = {}
+        self._by_skeleton: dict[tuple[str, str], dict[int, dict[Bone, list[tuple[int, Pattern]]]]] = {}
         self._waiting: dict[tuple[str, str], list[tuple[int, Rule]]] = {}
         self.late: list[str] = []
         """Those that nobody searches for: they are there by their names alone."""
@@ -126,23 +131,23 @@ class Rules:
 
     def _enter(self, place: int, pattern: Pattern) -> None:
         if pattern.roots:
-            call = pattern.anchor.call
-            alike = self._by_skeleton.setdefault((call.domain, call.op), {}).setdefault(skeleton_of(pattern), [])
-            alike.append((place, pattern))
+            call, bone = pattern.anchor.call, skeleton_of(pattern)
+            depth = next((depth for depth in DEPTHS if bone.depth <= depth), DEEPER)
+            alike = self._by_skeleton.setdefault((call.domain, call.op), {}).setdefault(depth, {})
+            alike.setdefault(bone, []).append((place, pattern))
 
     def __len__(self) -> int:
         """Those that are searched for."""
         return len(self.patterns) - len(self.late)
 
-    def starting_at(self, node: Node, skeletons: Skeletons) -> list[Pattern]:
-        """Those whose operators are there, in the order in which they were added."""
+    def starting_at(self, node: Node, skeletons: Skeletons, depth: int) -> list[tuple[int, Pattern]]:
+        """Those whose operators are there, of those up to one of the depths; each with its place among all."""
         names = names_of(node)
         for name in names:
             for place, rule in self._waiting.pop(name, ()):
                 self._enter(place, self.patterns[rule.name])
-        alike = [item for name in names for item in self._by_skeleton.get(name, {}).items()]
-        found = [entry for bone, entries in alike if skeletons.fits(bone, node) for entry in entries]
-        return [pattern for _, pattern in sorted(found, key=lambda entry: entry[0])]
+        alike = [item for name in names for item in self._by_skeleton.get(name, {}).get(depth, {}).items()]
+        return [entry for bone, entries in alike if skeletons.fits(bone, node) for entry in entries]
 
 
 class Rewriter:
@@ -163,7 +168,9 @@ class Rewriter:
         self._alone: dict[tuple[str, Node], list[tuple[Match, Mapping[str, Value]]]] = {}
         self._made: dict[tuple[object, ...], Mapping[str, Value] | str] = {}
         self._skeletons = Skeletons(self.reader, self.constants)
+        self._below = Below(self.constants)
         self._fitting: dict[Node, list[Pattern]] = {}
+        self._fitting_below: dict[tuple[object, ...], list[tuple[int, Pattern]]] = {}
         self._fitting_of: tuple[Rules | None, int] = (None, 0)
 
     def _is_function(self, node: Node) -> bool:
@@ -181,14 +188,30 @@ class Rewriter:
         """All matches of all rules at a node, but for those that would replace an output which nobody reads: it has no
         name under which the step could be told."""
         if self._fitting_of != (rules, len(rules)):
-            self._fitting_of, self._fitting = (rules, len(rules)), {}
+            self._fitting_of, self._fitting, self._fitting_below = (rules, len(rules)), {}, {}
         if node not in self._fitting:
-            fitting = rules.starting_at(node, self._skeletons)
-            self._fitting[node] = [p for p in fitting if len(p.roots) > 1 or self.matches(p, node, piece)]
+            fitting = [entry for depth in (*DEPTHS, DEEPER) for entry in self._fitting_at(rules, node, piece, depth)]
+            self._fitting[node] = [pattern for _, pattern in sorted(fitting, key=lambda entry: entry[0])]
         for pattern in self._fitting[node]:
             for match, made in self.matches(pattern, node, piece):
                 if all(value in piece.called for value in match.results.values()):
                     yield match, made
+
+    def _fitting_at(self, rules: Rules, node: Node, piece: Piece, depth: int) -> list[tuple[int, Pattern]]:
+        key = () if depth == DEEPER else (depth, *self._below(node, depth))
+        found = self._fitting_below.get(key) if key else None
+        if found is None:
+            fitting = rules.starting_at(node, self._skeletons, depth)
+            found = [(place, pattern) for place, pattern in fitting if self._may_match(pattern, node, piece)]
+            if key:
+                self._fitting_below[key] = found
+        return found
+
+    def _may_match(self, pattern: Pattern, node: Node, piece: Piece) -> bool:
+        """Here or in another piece that has the node."""
+        if len(pattern.roots) > 1:
+            return any(True for _ in self.matcher.begun(pattern, node))
+        return bool(self.matches(pattern, node, piece))
 
     def matches(self, pattern: Pattern, node: Node, piece: Piece) -> list[tuple[Match, Mapping[str, Value]]]:
         """Matches that can be emitted, with what takes the place of their results.

@@ -30,6 +30,11 @@ class Bone:
     repeats: bool = False
     """Whether a constant may hold what it gives."""
 
+    @property
+    def depth(self) -> int:
+        """Operators on the longest way down."""
+        return 1 + max((part.depth for part in self.operands if isinstance(part, Bone)), default=0)
+
 
 @dataclass(frozen=True)
 class Number:

@@ -239,10 +239,15 @@ class Hunter:
 
     def _price_within_growth(self, look: Look) -> Callable[[Piece], float]:
         """Of graphs whose weights take more bytes than the region's part of what the model may grow by: infinite, so
-        that the search goes on to those that do not."""
+        that the search goes on to those that do not. Many ways lead to one graph; it is priced once."""
+        known: dict[tuple[Value, ...], float] = {}
 
         def price(piece: Piece) -> float:
-            return self.scales.price(piece, look.region) if self.judge.fits(look, piece) else math.inf
+            seconds = known.get(piece.results)
+            if seconds is None:
+                fits = self.judge.fits(look, piece)
+                seconds = known[piece.results] = self.scales.price(piece, look.region) if fits else math.inf
+            return seconds
 
         return price
 
