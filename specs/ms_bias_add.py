@@ -1,6 +1,6 @@
 """com.microsoft BiasAdd: an image [N, H·W, C], plus a bias for each channel, plus a residual image.
 
-The CUDA kernel, the only one, takes 320, 640 or 1280 channels and refuses others; the sum is the same for all.
+There is a kernel for CUDA alone, once for 320, 640 or 1280 channels; onnxruntime 1.31 takes others as well.
 """
 
 from typing import Any

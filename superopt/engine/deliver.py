@@ -78,7 +78,7 @@ def deliver(
             return Delivered(kept, report if html is None else make_plain_page(report, html), stopped)
         report = Report.model_validate(done.report)
         if watched.crash:
-            report = report.model_copy(update={"notes": [*report.notes, f"{watched.crash}; {AGAIN}"]})
+            report = report.model_copy(update={"notes": [*report.notes, *_told(watched)], "seconds": watched.seconds})
         if html is not None:
             report = make_page(source, done.candidate, _with_path(report, out), options, html, tell)
         if scene is not None:
@@ -152,8 +152,12 @@ def _report_of_kept(watched: Watched, stopped: SuperoptError, options: Options) 
         options=options.as_json(),
         peak_memory_bytes=watched.largest,
         seconds=watched.seconds,
-        notes=[],
+        notes=_told(watched),
     )
+
+
+def _told(watched: Watched) -> list[str]:
+    return [f"{watched.crash}; {AGAIN}"] if watched.crash else []
 
 
 def _with_path(report: Report, out: Path | None) -> Report:

@@ -19,7 +19,7 @@ from typing import IO
 import superopt.errors
 from superopt.cost.memory import resident_bytes
 from superopt.engine.interrupts import asking_first
-from superopt.engine.job import CAREFUL, EVENT, AnyJob, Done, Failed, Known, Offer, OptimizeJob, Stage
+from superopt.engine.job import CAREFUL, EVENT, AnyJob, CalibrateJob, Done, Failed, Known, Offer, OptimizeJob, Stage
 from superopt.errors import LimitHit, SuperoptError, WorkerDied
 from superopt.runtime.careful import CRASHES
 
@@ -94,11 +94,20 @@ def run_job(
     except WorkerDied as died:
         if not died.crashed or watched.asked or watched.stage == STARTING:
             raise
-        watched.crash, watched.offer, watched.waited_before = str(died), None, watched.waited
+        tell(Stage(stage=AGAIN, detail=f"after a crash while {watched.stage}", waited=watched.waited))
+        watched.crash, watched.stage, watched.offer, watched.waited_before = str(died), STARTING, None, watched.waited
+    return _attempt(_again(job, watched), limits, tell, watched, patient=patient, careful=True)
+
+
+def _again(job: AnyJob, watched: Watched) -> AnyJob:
+    """What is left of it to be done."""
     if isinstance(job, OptimizeJob):
-        _empty(job.folder)
-    tell(Stage(stage=AGAIN, detail=watched.crash))
-    return _attempt(job, limits, tell, watched, patient=patient, careful=True)
+        for staged in job.folder.iterdir():
+            shutil.rmtree(staged)
+    if isinstance(job, CalibrateJob):
+        left = job.seconds - (watched.seconds - watched.waited)
+        return job.model_copy(update={"seconds": max(0.0, left)})
+    return job
 
 
 def _attempt(
@@ -120,11 +129,6 @@ def _attempt(
         if watched.done is not None:
             return watched.done
         raise WorkerDied(_obituary(child.returncode, watched.stage, noise), crashed=-child.returncode in CRASHES)
-
-
-def _empty(folder: Path) -> None:
-    for entry in folder.iterdir():
-        shutil.rmtree(entry)
 
 
 def _start(noise: IO[str], careful: bool) -> subprocess.Popen[bytes]:

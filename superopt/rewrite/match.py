@@ -268,7 +268,7 @@ class Matcher:
             bound = bound.with_dtype(_element_type(value))
         if given.kind == "positive" and not self.constants.is_positive(value):
             raise Conflict(f"{given.name} is no constant whose elements are all above 0")
-        if given.kind == "finite" and not self.constants.finite.holds(value):
+        if given.kind == "finite" and not (self.constants.is_weight(value) and self.constants.finite.holds(value)):
             raise Conflict(f"{given.name} is no weight whose elements are all known to be numbers")
         shape = self.sizes.shape(value)
         if shape is None:

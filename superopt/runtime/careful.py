@@ -7,6 +7,7 @@ process that dies in this one's place tells as much.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -23,7 +24,7 @@ from superopt.ir.tensor import Array
 from superopt.runtime.deployment import Deployment
 
 OPENER = (sys.executable, "-m", "superopt.runtime.opener")
-CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGBUS})
+CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGBUS, signal.SIGTRAP})
 """What a process dies of by its own doing."""
 
 
@@ -39,51 +40,48 @@ class Opening:
 
 @dataclass
 class Elsewhere:
-    """A process that opens models and answers that it did; another one where that ended it."""
+    """A process that opens models, runs them, closes them and answers that it did; another one where that ended it."""
 
     _lock: Lock = field(default_factory=Lock)
     _child: subprocess.Popen[bytes] | None = None
     _line: Connection | None = None
-    _open: Opening | None = None
 
     def open(self, opening: Opening) -> None:
         """Raises `CannotRun` where it died of that; what else may be wrong is for the caller to find."""
-        with self._lock:
-            self._ask(opening, None, "on opening it")
-            self._open = opening
+        self._ask("open", opening, None)
 
     def run(self, opening: Opening, feeds: Mapping[str, Any]) -> None:
-        with self._lock:
-            if self._open is not opening:
-                self._ask(opening, None, "on opening it")
-                self._open = opening
-            self._ask(None, feeds, "on running it")
+        self._ask("run", opening, feeds)
 
-    def _ask(self, opening: Opening | None, feeds: Mapping[str, Any] | None, when: str) -> None:
-        line = self._line or self._start()
-        try:
-            line.send((opening, feeds))
-            line.recv()
-        except (EOFError, OSError):
-            raise CannotRun(f"onnxruntime {self._end()} {when}") from None
+    def _ask(self, what: str, opening: Opening, feeds: Mapping[str, Any] | None) -> None:
+        with self._lock:
+            try:
+                line = self._line or self._start()
+                line.send((opening, feeds))
+                line.recv()
+            except (EOFError, OSError) as error:
+                how = str(error) if self._line is None else self._end()
+                raise CannotRun(f"onnxruntime cannot {what} the model: {how}") from None
 
     def _start(self) -> Connection:
         ours, theirs = socket.socketpair()
-        with theirs:
-            self._child = subprocess.Popen([*OPENER, str(theirs.fileno())], pass_fds=(theirs.fileno(),))
-        self._line = line = Connection(ours.detach())
+        with ours, theirs:
+            own = str(theirs.fileno())
+            self._child = subprocess.Popen([*OPENER, own, str(os.getpid())], pass_fds=(theirs.fileno(),))
+            self._line = line = Connection(ours.detach())
         return line
 
     def _end(self) -> str:
-        """How it died."""
+        """How it died. Where that was not by its own doing it may live another time."""
         assert self._child is not None
         assert self._line is not None
         self._line.close()
         code = self._child.wait()
-        self._child = self._line = self._open = None
+        self._child = self._line = None
+        how = f"it ended with exit code {code}"
         with contextlib.suppress(ValueError):
-            return f"was killed by {signal.Signals(-code).name}"
-        return f"ended with exit code {code}"
+            how = f"it was killed by {signal.Signals(-code).name}"
+        return how if -code in CRASHES else f"{how}, perhaps for being out of memory"
 
 
 _elsewhere: Elsewhere | None = None

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
 from superopt.engine import watch
 from superopt.engine.interrupts import held_back
-from superopt.engine.job import AnyEvent, CheckJob, Done, Failed, Known, Offer, OptimizeJob, Stage
+from superopt.engine.job import AnyEvent, CalibrateJob, CheckJob, Done, Failed, Known, Offer, OptimizeJob, Stage
 from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
 from superopt.errors import BadModel, LimitHit, WorkerDied
 from superopt.options import Options
@@ -114,6 +114,8 @@ def test_what_crashes_is_begun_again_by_one_that_is_careful(monkeypatch: pytest.
     played = Played(monkeypatch, f"exec({again!r} if careful else {first!r})")
     assert played.run().report == {"a": 1}
     assert [stage.stage for stage in played.stages] == ["timing", "starting again", "checking"]
+    assert [stage.waited for stage in played.stages] == [2.0, 2.0, 3.0]
+    assert played.stages[1].detail == "after a crash while timing"
     assert played.watched.crash == "the working process was killed by SIGSEGV while timing"
     assert played.watched.waited == 3.0
     assert played.watched.offer is None
@@ -143,6 +145,23 @@ def test_who_was_asked_to_end_has_no_second_attempt(monkeypatch: pytest.MonkeyPa
     with pytest.raises(WorkerDied):
         played.run()
     assert len(played.children) == 1
+
+
+def test_calibrating_again_takes_what_is_left_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = say(Stage(stage="calibrating")) + f"time.sleep(0.3)\n{CRASH}"
+    played = Played(monkeypatch, f"exec({say(Done(report={}))!r} if careful else {first!r})")
+    begun: list[float] = []
+    attempt = watch._attempt  # pyright: ignore[reportPrivateUsage]
+
+    def noted(job: CalibrateJob, *rest: Any, **more: Any) -> Done:
+        begun.append(job.seconds)
+        return attempt(job, *rest, **more)
+
+    monkeypatch.setattr(watch, "_attempt", noted)
+    job = CalibrateJob(models=[], seconds=100.0, options=Options().as_json())
+    assert run_job(job, ROOMY, played.stages.append, played.watched) == Done(report={})
+    assert begun[0] == 100.0
+    assert 60.0 < begun[1] < 100.0
 
 
 def test_both_attempts_have_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
