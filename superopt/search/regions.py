@@ -3,7 +3,8 @@
 A region is a run of nodes, in the graph's order, between narrow places: where few values cross, a transformer's layers
 and a CNN's blocks begin and end. A run also ends where it begins to repeat itself, so that equal blocks give equal
 regions. It never reaches over a barrier. Cutting again from another place, and every other time one node later, puts
-neighbours together that the first cut kept apart.
+neighbours together that the first cut kept apart; and as where a run repeats itself it ends at the same place again,
+the last cuts go through the middle of the runs before.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ ENOUGH = 16
 """Nodes from which on a region takes in no further segments."""
 WIDER = 2
 """Cuts from which on it takes in twice as many: two long segments then stand together, one way or the other."""
+ACROSS = 4
+"""Cuts from which on it is made of the second half of one region, as the cut two before makes them, and the first half
+of the next."""
 LEAST = 6
 """Nodes of a region that ends because it would repeat."""
 NEAR = 10
@@ -153,19 +157,42 @@ def _later(segments: list[list[Node]]) -> list[list[Node]]:
 
 
 def _grouped(segments: list[list[Node]], offset: int) -> list[list[Node]]:
+    groups = _across(_groups(segments, offset - 2)) if offset >= ACROSS else _groups(segments, offset)
+    return [[node for segment in group for node in segment] for group in groups]
+
+
+def _groups(segments: list[list[Node]], offset: int) -> list[list[list[Node]]]:
     """Neighbouring segments together, up to the cap, or until they repeat; an offset cuts off the first few."""
     enough = ENOUGH if offset < WIDER else 2 * ENOUGH
-    groups: list[list[Node]] = [[node for segment in segments[:offset] for node in segment], []]
+    groups: list[list[list[Node]]] = [segments[:offset], []]
     first: object = None
     for segment in segments[offset:]:
         kind = tuple((node.kind, node.types) for node in segment)
-        size = len(groups[-1])
+        size = sum(map(len, groups[-1]))
         if size and (size + len(segment) > CAP or size >= enough or (kind == first and size >= LEAST)):
             groups.append([])
         if not groups[-1]:
             first = kind
-        groups[-1] += segment
+        groups[-1].append(segment)
     return [g for g in groups if g]
+
+
+def _across(groups: list[list[list[Node]]]) -> list[list[list[Node]]]:
+    """The same segments, those on both sides of an end together, up to the cap."""
+    found: list[list[list[Node]]] = [[]]
+    for first, second in map(_halves, groups):
+        if sum(map(len, (*found[-1], *first))) > CAP:
+            found.append([])
+        found[-1] += first
+        found.append(second)
+    return [group for group in found if group]
+
+
+def _halves(group: list[list[Node]]) -> tuple[list[list[Node]], list[list[Node]]]:
+    """Cut where a segment ends, as near to the middle as may be."""
+    ends = list(accumulate(map(len, group)))
+    middle = min(range(len(group)), key=lambda k: abs(2 * ends[k] - ends[-1]))
+    return group[: middle + 1], group[middle + 1 :]
 
 
 def extract(piece: Piece, members: Iterable[Node], where: str = "") -> Region:

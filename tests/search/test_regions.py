@@ -104,7 +104,7 @@ def stroll(start: Piece, rewriter: Rewriter, rng: np.random.Generator, length: i
 
 
 @fast
-@given(cases(max_steps=24), st.integers(0, 3))
+@given(cases(max_steps=24), st.integers(0, 5))
 def test_regions_are_convex_and_share_no_node(case: Case, offset: int) -> None:
     start = opened(case.model)
     regions = regions_of(start, offset)
@@ -129,7 +129,7 @@ def test_regions_cover_what_is_open(seed: int) -> None:
 
 
 @fast
-@given(cases(max_steps=24), st.integers(0, 3))
+@given(cases(max_steps=24), st.integers(0, 5))
 def test_what_is_cut_out_and_put_back_is_as_before(case: Case, offset: int) -> None:
     start = opened(case.model)
     piece = start.piece
@@ -247,6 +247,25 @@ def test_everything_a_search_finds_computes_the_same(seed: int) -> None:
         except CannotCombine:
             continue
         assert after is None or not difference(before, after), [s.rule.name for s in candidate.steps]
+
+
+def test_the_last_cuts_go_through_the_middle_of_those_before() -> None:
+    """Blocks that repeat themselves begin at the same places in every cut, but for these."""
+    block = "{y} = MatMul({x}, w) {y}r = Reshape({y}, long) {y}t = Transpose({y}r) {y}a = Abs({y}t) {y}e = Exp({y}a)"
+    block += " {y}n = Neg({y}e) {y}b = Reshape({y}n, square)"
+    steps = " ".join(block.format(x=f"v{k}" + ("b" if k else ""), y=f"v{k + 1}") for k in range(12))
+    constants = {"w": numbers(4, 4), "long": np.array([2, 8], np.int64), "square": np.array([4, 4], np.int64)}
+    start = opened(model(f"g (float[4,4] v0) => (float[4,4] v12b) {{ {steps} }}", **constants))
+
+    def borders(offset: int) -> set[int]:
+        return {start.piece.position(region.members[-1]) for region in regions_of(start, offset)} - {12 * 7 - 1}
+
+    for offset in (4, 5):
+        assert borders(offset - 2)
+        assert not borders(offset) & borders(offset - 2)
+        assert all(len(region.members) <= CAP for region in regions_of(start, offset))
+        kinds = {tuple(node.kind for node in region.members) for region in regions_of(start, offset)}
+        assert len(kinds) < len(regions_of(start, offset))
 
 
 def test_later_cuts_put_long_neighbours_together() -> None:
