@@ -12,9 +12,10 @@ Most valuable first (gpu_plan.py), until the time is over.
 
 Every step is a process of its own with a limit. A step that fails is written down with its reason and not tried again.
 Answers are compared with the original's on onnxruntime's CPU provider (tolerances in gpu_race.py); TF32 is on for
-everyone, as onnxruntime has it by default. With --side-by-side N so many models are optimized at once, and two
-compiled, each on cores of its own, and one at a time is timed; what the table shows is timed when all are done,
-alone. Words after `--` go to `superopt optimize`.
+everyone, as onnxruntime has it by default. With --side-by-side N so many models are optimized at once, and beside them
+so many as --others-at-once says by other optimizers and torch, each on cores of its own; one at a time is timed. What
+the table shows is timed alone, when all are done or no more of them can wait, and opened once, ahead of that. Words
+after `--` go to `superopt optimize`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import gpu_plan, gpu_table, peer_wheels
 from benchmarks.examination import code_digest, now
-from benchmarks.gpu_cells import BEST, CORE, HAND, METHODS, PEERS, DType, Ledger, Run
+from benchmarks.gpu_cells import BEST, CORE, HAND, METHODS, DType, Ledger, Run
 from benchmarks.gpu_jobs import Workplace
 from benchmarks.gpu_models import real_models
 from benchmarks.gpu_plan import Job, Pace
@@ -51,8 +52,7 @@ from superopt.runtime.target import resolve_target
 HERE = Path(__file__).parent
 PACKAGES = ("onnx", "torch", "torchvision", "transformers", "triton")
 MARGIN = 10.0  # seconds kept for the end
-COMPILED_AT_ONCE = 2  # by torch, beside those that superopt optimizes: that needs no device
-RACING, WAITING = 4.0, 2.0  # times that a run takes: interleaved, with the opening of its models; of one that waits
+WAITING = 2.0  # times the seconds of a race, for one that waits with all that it needs
 
 
 def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
@@ -78,7 +78,10 @@ def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
     )
     parser.add_argument("--workers", type=int, default=4, metavar="N", help="networks made at once, before any timing")
     parser.add_argument(
-        "--side-by-side", type=int, default=1, metavar="N", help="jobs at once, taking turns to measure"
+        "--side-by-side", type=int, default=1, metavar="N", help="jobs of superopt at once, taking turns to measure"
+    )
+    parser.add_argument(
+        "--others-at-once", type=int, default=2, metavar="N", help="jobs of all others, beside those of superopt"
     )
     parser.add_argument("--work", type=Path, default=HERE / ".cache" / "gpu", metavar="DIR", help="files on the way")
     parser.add_argument("--peers", type=Path, metavar="DIR", help="wheels of the other optimizers (peer_wheels.py)")
@@ -146,35 +149,45 @@ def prepare(place: Workplace, jobs: Sequence[Job], workers: int) -> None:
         list(pool.map(make, wanted))
 
 
-def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace) -> None:
+def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace, others: int = 1) -> None:
     """Those that no longer fit are left for another time. Models are optimized and compiled side by side, where that is
-    asked for; what the table shows is timed when nothing else runs."""
-    if place.beside > 1:
-        work_ahead(place, [job for job in planned if job.methods != (HAND,)], pace)
-    for job in planned:
-        if not place.is_ahead(job) and not pace.fits(job, place.left()):
-            continue
+    asked for, until there is no room for more of them; what the table shows is timed when nothing else runs."""
+    todo = list(planned)
+    while place.beside > 1 and todo:
+        work_ahead(place, [job for job in todo if job.methods != (HAND,)], pace, others)
+        ready = [job for job in todo if place.is_ahead(job) or place.has_failed(job)]
+        for job in ready:
+            finish(place, ledger, job)
+        if not any(map(place.is_ahead, ready)):
+            break
+        todo = [job for job in todo if job not in ready]
+    for job in todo:
         started = time.monotonic()
-        try:
-            cells = place.cells(job)
-        except OutOfTime:
-            continue
-        if not place.is_ahead(job):
+        if pace.fits(job, place.left()) and not place.has_failed(job) and finish(place, ledger, job):
             pace.took(job, time.monotonic() - started)
-        ledger.add(*cells)
-        said = ", ".join(f"{c.method} {gpu_table.microseconds(c)} µs {c.status} {c.detail}".rstrip() for c in cells)
-        left = f"{place.left():5.0f} s left"
-        print(f"{left}  {job.model} {job.dtype} b{job.batch}: {said}", file=sys.stderr, flush=True)
 
 
-def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace) -> None:
-    """As many as leave time for their races."""
+def finish(place: Workplace, ledger: Ledger, job: Job) -> bool:
+    """Its cells, if there is time for them."""
+    try:
+        cells = place.cells(job)
+    except OutOfTime:
+        return False
+    ledger.add(*cells)
+    said = ", ".join(f"{c.method} {gpu_table.microseconds(c)} µs {c.status} {c.detail}".rstrip() for c in cells)
+    left = f"{place.left():5.0f} s left"
+    print(f"{left}  {job.model} {job.dtype} b{job.batch}: {said}", file=sys.stderr, flush=True)
+    return True
+
+
+def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace, others: int = 1) -> None:
+    """As many as leave time for their races, and room for those that wait."""
     writing = threading.Lock()
 
     def do(job: Job) -> None:
-        race = place.timing * (RACING if job.methods in (CORE, PEERS) else WAITING)
+        race = place.timing * WAITING
         with writing:
-            if not pace.fits(job, place.left() - race):
+            if place.room.is_full or not pace.fits(job, place.left() - race):
                 return
             place.reserved += race
         started = time.monotonic()
@@ -187,10 +200,9 @@ def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace) -> None:
             did = place.steps_of(job.place)
             print(f"{place.left():5.0f} s left  {job.text}: ready to be timed ({did})", file=sys.stderr, flush=True)
 
-    optimized = [job for job in planned if job.methods in (CORE, PEERS)]
-    compiled = [job for job in planned if job.methods not in (CORE, PEERS)]
-    kinds = ((optimized, place.beside), (compiled, COMPILED_AT_ONCE))
-    side_by_side([(jobs, most) for jobs, most in kinds if jobs], do)
+    mine = [job for job in planned if job.methods == CORE]
+    theirs = [job for job in planned if job.methods != CORE]
+    side_by_side([(jobs, most) for jobs, most in ((mine, place.beside), (theirs, others)) if jobs], do)
     place.reserved = 0.0
 
 
@@ -220,9 +232,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if place.beside == 1:
         prepare(place, pace.affordable(todo, place.left()), given.workers)
     try:
-        measure(place, ledger, todo, pace)
+        measure(place, ledger, todo, pace, given.others_at_once)
     finally:
-        place.dismiss()
+        place.room.dismiss()
     ledger.save()
     print("times over superopt's: above 1 superopt is faster, ! slower beyond noise")
     print(gpu_table.table(ledger.cells))

@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from benchmarks import gpu_peers, slots, subjects
@@ -21,6 +20,7 @@ from benchmarks.gpu_models import Files, files_of
 from benchmarks.gpu_plan import NETWORKS, Job
 from benchmarks.gpu_race import Race, beside_ours, interval_of
 from benchmarks.gpu_ratios import composed
+from benchmarks.gpu_room import Room
 from benchmarks.gpu_steps import OutOfTime, StepFailed
 from benchmarks.records import Ratio
 from benchmarks.waiting import Waiting
@@ -31,29 +31,26 @@ WORKER = Path(__file__).with_name("gpu_worker.py")
 MAKING, PATIENCE, COMPILING, TUNING = 200.0, 120.0, 240.0, 420.0
 """Seconds after which a step is given up."""
 BEHIND_OPTIMIZE = 420.0  # of which sessions of convolutional networks take most, to open
-MOST_WAITING = 12
-"""Processes that hold a compiled network until it is timed."""
 
 Entrant: TypeAlias = "tuple[str, str, Mapping[str, str]]"
 """Name, model, session options."""
 
 
-Ahead: TypeAlias = "Field | gpu_peers.ByPeers | Waiting | float"
-"""A field; what peers made; a process in which torch is ready; or that what it compiled is in its cache, by the seconds
-until a first answer."""
+Ahead: TypeAlias = "Field | gpu_peers.ByPeers | Waiting"
+"""Who runs, or what peers made, each with the race that waits; or a process in which torch is ready."""
 Optimized: TypeAlias = "tuple[Path, Made | None, Mapping[str, str], Mapping[str, str] | None, str]"
 """superopt's model, what it did, the options it found for it and for the original; or why there is nothing."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """Who runs for a network, and under which options; how far off their answers are, where that is known."""
+    """Who runs for a network, and under which options; their race, where it waits to be timed."""
 
     optimized: Optimized
     best: Mapping[str, str]
     plain: bool  # no options were found beyond those of a default session
     entrants: Sequence[Entrant]
-    errors: Mapping[str, float | str]
+    waiting: Waiting | None = None
 
 
 @dataclass
@@ -75,7 +72,8 @@ class Workplace:
     _making: dict[Place, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
     _ahead: dict[Job, tuple[Ahead, float]] = field(default_factory=dict[Job, "tuple[Ahead, float]"])
     """What was done ahead of a race, and how long that took."""
-    _waiting: list[Waiting] = field(default_factory=list[Waiting])
+    _failed: dict[Job, StepFailed] = field(default_factory=dict[Job, StepFailed])
+    room: Room = field(default_factory=lambda: Room(WORKER))
     _steps: dict[Place, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     @property
@@ -88,18 +86,22 @@ class Workplace:
 
     def work_ahead(self, job: Job) -> None:
         """The longest part of a job, which may be done beside others; its race waits until it can be run alone."""
+        if is_torch(job) and job.model not in NETWORKS:
+            return  # nothing is to be done
         started = time.monotonic()
         try:
             self.made(job.place)
             found = self._done_ahead(job)
-        except StepFailed:
-            return  # the job itself will say so
+        except StepFailed as error:
+            self._failed[job] = error
+            return
         self._ahead[job] = found, time.monotonic() - started
 
     def _done_ahead(self, job: Job) -> Ahead:
         if job.methods == CORE:
-            return self._answering(job)
-        return gpu_peers.made_by_all(self, job) if job.methods == PEERS else self._compiled(job)
+            found = self._field(job)
+            return replace(found, waiting=self.open_ahead(job, found.entrants))
+        return gpu_peers.made_ahead(self, job) if job.methods == PEERS else self._compiled(job)
 
     def steps_of(self, place: Place) -> str:
         """What was done for a place since this was asked last, with the seconds it took."""
@@ -108,11 +110,20 @@ class Workplace:
     def is_ahead(self, job: Job) -> bool:
         return job in self._ahead
 
+    def has_failed(self, job: Job) -> bool:
+        return job in self._failed
+
+    def best_beyond(self, job: Job) -> dict[str, str]:
+        """What the best options for the original have that a default session does not."""
+        return beyond(self.best.get(job.place, {}))
+
     def cells(self, job: Job) -> list[Cell]:
         """What the job finds; it raises `OutOfTime` and nothing else."""
         ahead, took = self._ahead.get(job, (None, 0.0))
         started = time.monotonic() - took
         try:
+            if job in self._failed:
+                raise self._failed[job]
             self.made(job.place)
             found = self._found(job, ahead)
         except StepFailed as error:
@@ -125,11 +136,11 @@ class Workplace:
             return self._core(job, ahead if isinstance(ahead, Field) else self._field(job))
         if job.methods == PEERS:
             made = ahead if isinstance(ahead, gpu_peers.ByPeers) else gpu_peers.made_by_all(self, job)
-            return gpu_peers.cells_of(self, job, made, beyond(self.best.get(job.place, {})))
+            return gpu_peers.cells_of(self, job, made, self.best_beyond(job))
         (method,) = job.methods
         if method == HAND:
             return [self._hand(job)]
-        return [self._torch(job, method, ahead if isinstance(ahead, Waiting | float) else None)]
+        return [self._torch(job, method, ahead if isinstance(ahead, Waiting) else None)]
 
     def cell(self, job: Job, method: str, **fields: Any) -> Cell:
         code = self.code if method in CORE else ""
@@ -171,7 +182,7 @@ class Workplace:
     def _core(self, job: Job, field: Field) -> list[Cell]:
         _, made, options, _, trouble = field.optimized
         best, plain = field.best, field.plain
-        found = self.raced(job, field.entrants, field.errors)
+        found = self.raced(job, field.entrants, field.waiting)
         default = self.told(job, DEFAULT, found, {})
         other = default.model_copy(update={"method": BEST}) if plain else self.told(job, BEST, found, best)
         if made is None:
@@ -201,30 +212,41 @@ class Workplace:
         entrants = entrants if plain else [(BEST, str(files.model), best), *entrants]
         if made is not None and made.returned == "optimized":
             entrants.insert(0, (OURS, str(ours), options))
-        return Field(optimized, best, plain, entrants, {})
+        return Field(optimized, best, plain, entrants)
 
-    def _answering(self, job: Job) -> Field:
-        found = self._field(job)
-        told = self.step("answers", job.place, PATIENCE, entrants=found.entrants, turn=self.turn)
-        return replace(found, errors=told["errors"])
+    def open_ahead(self, job: Job, entrants: Sequence[Entrant]) -> Waiting | None:
+        """Their race, waiting; none where opening them takes the process down, which the race itself will tell."""
+        try:
+            return self.prepared("race", job, PATIENCE + 10 * self.timing, entrants=entrants)
+        except StepFailed:
+            return None
 
-    def raced(
-        self, job: Job, entrants: Sequence[Entrant], known: Mapping[str, float | str] = MappingProxyType({})
-    ) -> Race:
+    def prepared(self, step: str, job: Job, limit: float, **task: Any) -> Waiting:
+        """A step that has come to its gate."""
+        started = time.monotonic()
+        task |= {"work": str(self.work), "place": job.place, "target": self.target}
+        task |= {"seconds": self.timing, "turn": self.turn}
+        folder = files_of(self.work, job.place).folder / f"waiting {job.kind}"
+        try:
+            return self.room.prepared(step, task, folder, limit * self.beside, self.left())
+        finally:
+            self._steps[job.place].append(f"{step} {time.monotonic() - started:.0f} s")
+
+    def raced(self, job: Job, entrants: Sequence[Entrant], waiting: Waiting | None = None) -> Race:
         """Without the first, should it take the others down with it."""
         try:
-            return self.race(job, entrants, known)
+            return self.race(job, entrants, waiting)
         except StepFailed as error:
             if len(entrants) < 3:
                 raise
-            found = self.race(job, entrants[1:], known)
+            found = self.race(job, entrants[1:])
             return Race({**found.errors, entrants[0][0]: str(error)}, found.first, found.comparison)
 
-    def race(
-        self, job: Job, entrants: Sequence[Entrant], known: Mapping[str, float | str] = MappingProxyType({})
-    ) -> Race:
+    def race(self, job: Job, entrants: Sequence[Entrant], waiting: Waiting | None = None) -> Race:
         limit = PATIENCE + 10 * self.timing
-        task = {"seconds": self.timing, "entrants": entrants, "known": dict(known), "turn": self.turn}
+        if waiting is not None:
+            return Race.of(self.room.finished(waiting, limit, self.left()))
+        task = {"seconds": self.timing, "entrants": entrants, "turn": self.turn}
         return Race.of(self.step("race", job.place, limit, **task))
 
     def told(self, job: Job, method: str, found: Race, options: Mapping[str, str]) -> Cell:
@@ -281,60 +303,25 @@ class Workplace:
         cell = self.told(job, fastest, found, best if fastest == tuned else {})
         return cell.model_copy(update={"method": method, "code": ""})
 
-    def _torch(self, job: Job, method: str, ahead: Waiting | float | None) -> Cell:
+    def _torch(self, job: Job, method: str, ahead: Waiting | None) -> Cell:
         if job.model not in NETWORKS:
             return self.cell(job, method, status="does not apply", detail="there is no torch form of this model")
         limit = (TUNING if method == TUNED else COMPILING) + 2 * self.timing
-        if isinstance(ahead, Waiting):
-            answer = self._finished(ahead, limit)
+        if ahead is not None:
+            answer = self.room.finished(ahead, limit, self.left())
         else:
             answer = self.step("torch", job.place, limit, seconds=self.timing, method=method, turn=self.turn)
         fields = Race.of(answer).fields(method, job.dtype)
-        ready = ahead if isinstance(ahead, float) else answer["ready"]
-        return self.cell(
-            job, method, **{**fields, "detail": fields["detail"] or f"{ready:.0f} s until its first answer"}
-        )
+        detail = fields["detail"] or f"{answer['ready']:.0f} s until its first answer"
+        return self.cell(job, method, **{**fields, "detail": detail})
 
-    def _compiled(self, job: Job) -> Waiting | float:
-        """A process that waits to be timed, or where there are enough, the seconds until its first answer: what torch
-        compiled for it stays in its cache."""
-        if job.model not in NETWORKS:
-            return 0.0
+    def _compiled(self, job: Job) -> Waiting:
         (method,) = job.methods
-        limit = TUNING if method == TUNED else COMPILING
-        if len(self._waiting) >= MOST_WAITING:
-            return float(self.step("compile", job.place, limit, method=method, turn=self.turn)["ready"])
-        allowed = min(limit * self.beside, self.left())
-        waiting = self.begin(job)
-        self._waiting.append(waiting)
-        done = waiting.until_ready(allowed)
-        if done is None:
-            return waiting
-        self._waiting.remove(waiting)
-        if done.returncode == TIMED_OUT and allowed < limit * self.beside:
-            raise OutOfTime
-        raise StepFailed(done)
+        return self.prepared("torch", job, TUNING if method == TUNED else COMPILING, method=method)
 
-    def begin(self, job: Job) -> Waiting:
-        task = {"work": str(self.work), "place": job.place, "target": self.target, "seconds": self.timing}
-        command = (*slots.pinned(), sys.executable, WORKER, "torch")
-        folder = files_of(self.work, job.place).folder / f"waiting {job.methods[0]}"
-        return Waiting(command, {**task, "method": job.methods[0], "turn": self.turn}, folder)
 
-    def _finished(self, waiting: Waiting, limit: float) -> dict[str, Any]:
-        if self.left() <= 0:
-            raise OutOfTime
-        done, answer = waiting.finish(min(limit, self.left()))
-        self._waiting.remove(waiting)
-        if answer is None:
-            raise StepFailed(done)
-        return answer
-
-    def dismiss(self) -> None:
-        """Whoever still waits."""
-        for waiting in self._waiting:
-            waiting.dismiss()
-        self._waiting.clear()
+def is_torch(job: Job) -> bool:
+    return job.methods not in (CORE, PEERS, (HAND,))
 
 
 def _made(report: Report) -> Made:

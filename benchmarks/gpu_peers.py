@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from benchmarks.gpu_plan import Job
 from benchmarks.gpu_steps import StepFailed
 from benchmarks.peers import PEERS as WORKERS
 from benchmarks.peers import WORKER as PEER_WORKER
+from benchmarks.waiting import Waiting
 
 if TYPE_CHECKING:
     from benchmarks.gpu_jobs import Entrant, Workplace
@@ -28,11 +29,21 @@ PATIENCE = 120.0
 @dataclass(frozen=True)
 class ByPeers:
     """What the optimizers made: files by method; methods that made the same as an earlier one; and cells of those of
-    which there is nothing to time."""
+    which there is nothing to time; and the race of the files, where it waits to be timed."""
 
     files: Mapping[str, Path]
     same: Mapping[str, str]
     cells: Mapping[str, Cell]
+    waiting: Waiting | None = None
+
+
+def made_ahead(place: Workplace, job: Job) -> ByPeers:
+    """With the race, under the best options that are known."""
+    made = made_by_all(place, job)
+    if not made.files:
+        return made
+    entrants = _entrants(place, job, made.files, place.best_beyond(job))
+    return replace(made, waiting=place.open_ahead(job, entrants))
 
 
 def made_by_all(place: Workplace, job: Job) -> ByPeers:
@@ -79,23 +90,28 @@ def _python(place: Workplace) -> tuple[str, ...]:
 
 def cells_of(place: Workplace, job: Job, made: ByPeers, best: Mapping[str, str]) -> list[Cell]:
     """All under the original's `best` options; those that do not run so, in a default session."""
-    cells = {**made.cells, **_timed(place, job, made.files, best)}
+    cells = {**made.cells, **_timed(place, job, made.files, best, made.waiting)}
     failed = {m: made.files[m] for m in made.files if best and cells[m].status in ("failed", "timed out")}
     cells |= _timed(place, job, failed, {})
     cells |= {method: cells[other].model_copy(update={"method": method}) for method, other in made.same.items()}
     return [cells[method] for method in PEERS if method in job.methods]
 
 
-def _timed(place: Workplace, job: Job, files: Mapping[str, Path], options: Mapping[str, str]) -> dict[str, Cell]:
+def _timed(
+    place: Workplace, job: Job, files: Mapping[str, Path], options: Mapping[str, str], waiting: Waiting | None = None
+) -> dict[str, Cell]:
     if not files:
         return {}
-    entrants: list[Entrant] = [(DEFAULT, str(files_of(place.work, job.place).model), {})]
-    entrants += [(method, str(file), options) for method, file in files.items()]
     try:
-        found = place.race(job, entrants)
+        found = place.race(job, _entrants(place, job, files, options), waiting)
     except StepFailed as error:
         return _one_by_one(place, job, files, options, error)
     return {m: place.told(job, m, found, options) for m in files}
+
+
+def _entrants(place: Workplace, job: Job, files: Mapping[str, Path], options: Mapping[str, str]) -> list[Entrant]:
+    original: Entrant = (DEFAULT, str(files_of(place.work, job.place).model), {})
+    return [original, *((method, str(file), options) for method, file in files.items())]
 
 
 def _one_by_one(

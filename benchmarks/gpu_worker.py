@@ -8,12 +8,13 @@ TASK is what the step's function is given, ANSWER what it returns.
 
 from __future__ import annotations
 
+import functools
+import importlib
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,17 +30,15 @@ from benchmarks.gpu_cells import COMPILED, EAGER, TUNED
 from benchmarks.gpu_models import BUILT, Files, files_of, make, read_arrays
 from benchmarks.waiting import Gate
 from superopt.cost.contest import Contest, Method
-from superopt.cost.measure import Subject, compare, running
+from superopt.cost.measure import OpenModel, compare, running, without_garbage_collection
 from superopt.cost.result import Comparison
-from superopt.cost.sitting import Bench
+from superopt.cost.sitting import Bench, Runner
 from superopt.cost.turn import Turn
 from superopt.errors import CannotRun
 from superopt.runtime.deployment import LEVELS, QUIET, Deployment
 from superopt.runtime.session import Session
 from superopt.search.deployments import search_deployment
 
-TOGETHER = 1 << 36
-"""Bytes of models that are open at once: memory is not what such a machine is short of."""
 MODES = {EAGER: "", COMPILED: "reduce-overhead", TUNED: "max-autotune"}
 ROUGHLY = 0.05  # of the time, to warm torch up
 
@@ -71,51 +70,52 @@ def race(
     target: str,
     seconds: float,
     entrants: Sequence[Entrant],
-    known: Mapping[str, float | str],
     turn: str = "",
+    gate: str = "",
 ) -> dict[str, Any]:
-    """All entrants in one interleaved run, each against the first; `known`: how far off the answers of some are."""
-    files = _files(work, place)
-    running = _subjects(entrants, target)
-    unknown = [s for s in running if s.name not in known]
-    errors = {**known, **(_errors(files, unknown, turn_of(turn)) if unknown else {})}
-    runnable = [s for s in running if not isinstance(errors[s.name], str)]
-    method, feeds = Method(seconds=seconds), read_arrays(files.inputs)
-    found = compare(runnable, feeds, method, together_up_to=TOGETHER, turn=turn_of(turn)) if runnable else None
-    return {"errors": errors, "first": runnable[0].name if runnable else "", **_told(found)}
-
-
-def answered(work: str, place: list[Any], target: str, entrants: Sequence[Entrant], turn: str = "") -> dict[str, Any]:
-    """How far off the answers of all entrants are."""
-    return {"errors": _errors(_files(work, place), _subjects(entrants, target), turn_of(turn))}
-
-
-def _subjects(entrants: Sequence[Entrant], target: str) -> list[Subject]:
-    return [Subject(name, Path(path), deployment_of(options, target)) for name, path, options in entrants]
-
-
-def _errors(files: Files, subjects: Sequence[Subject], ours: Turn) -> dict[str, float | str]:
+    """All entrants in one interleaved run, each against the first, every one opened once. With a `gate` they are timed
+    when that is opened, on all cores: opening networks takes far longer than timing them."""
+    files, ours = _files(work, place), turn_of(turn)
     feeds, reference = read_arrays(files.inputs), list(read_arrays(files.reference).values())
     errors: dict[str, float | str] = {}
-    for subject in subjects:
+    ready: dict[str, OpenModel] = {}
+    for name, path, options in entrants:
         try:
-            with running(ours, subject.deployment):
-                errors[subject.name] = distance(reference, answers(subject, feeds))
+            errors[name], ready[name] = _opened(Path(path), deployment_of(options, target), feeds, reference, ours)
         except CannotRun as error:
-            errors[subject.name] = str(error)
-    return errors
+            errors[name] = str(error)
+    _pass(gate)
+    found = _contest([_Runner(model.run) for model in ready.values()], list(ready), seconds, ours) if ready else None
+    return {"errors": errors, "first": next(iter(ready), ""), **_told(found)}
+
+
+def _opened(
+    model: Path, deployment: Deployment, feeds: Mapping[str, Any], reference: Sequence[Any], ours: Turn
+) -> tuple[float, OpenModel]:
+    """How far off its answers are, and the network, started."""
+    session = Session(model, deployment)
+    with ours.taken() if deployment.tries_kernels else running(ours, deployment):
+        answers = session.replay(feeds, feeds) if deployment.captures_cuda_graph else session.run(feeds)
+        found = OpenModel(session, feeds)
+        found.start()
+    return distance(reference, list(answers.values())), found
+
+
+def _pass(gate: str) -> None:
+    if gate:
+        Gate(Path(gate)).wait()
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
+def _contest(runners: Sequence[Runner], names: Sequence[str], seconds: float, ours: Turn) -> Comparison:
+    warm_up = ROUGHLY * seconds / len(runners)
+    bench = Bench(runners.__getitem__, ours.paused(time.perf_counter), Method().sample_seconds, warm_up)
+    with without_garbage_collection():
+        return Contest(names, bench, Method(seconds=seconds), True, turn=ours).run()
 
 
 def turn_of(file: str) -> Turn:
     return Turn(Path(file) if file else None)
-
-
-def answers(subject: Subject, feeds: Mapping[str, Any]) -> list[Any]:
-    """As it is timed: from its CUDA graph where it captures one."""
-    with Session(subject.model, subject.deployment) as session:
-        if subject.deployment.captures_cuda_graph:
-            return list(session.replay(feeds, feeds).values())
-        return list(session.run(feeds).values())
 
 
 def run_torch(
@@ -130,30 +130,15 @@ def run_torch(
     ours = turn_of(turn)
     with torch.no_grad():
         compiled, found, ready = _first_answer(files, place, target, method, ours)
-        if gate:
-            Gate(Path(gate)).wait()
-            os.sched_setaffinity(0, range(os.cpu_count() or 1))
+        _pass(gate)
 
         def run() -> None:
             compiled()
             if target == "cuda":
                 torch.cuda.synchronize()
 
-        def opened(index: int) -> _Runner:
-            return _Runner(run)
-
-        bench = Bench(opened, ours.paused(time.perf_counter), Method().sample_seconds, ROUGHLY * seconds)
-        told = _told(Contest([method], bench, Method(seconds=seconds), True, turn=ours).run())
+        told = _told(_contest([_Runner(run)], [method], seconds, ours))
     return {"errors": {method: distance(reference, found)}, "first": method, "ready": ready, **told}
-
-
-def compile_torch(work: str, place: list[Any], target: str, method: str, turn: str = "") -> dict[str, Any]:
-    """As far as the first answer: what was compiled for it stays in torch's cache."""
-    import torch  # pyright: ignore[reportMissingImports]
-
-    with torch.no_grad():
-        _, _, ready = _first_answer(_files(work, place), place, target, method, turn_of(turn))
-    return {"ready": ready}
 
 
 def _first_answer(
@@ -170,9 +155,9 @@ def _first_answer(
     mode = MODES[method]
     started = ours.clock()
     function = torch.compile(module, mode=mode) if mode else module
-    tunes = method == TUNED  # by running candidates on the device; the others compile beside those who measure
-    with ours.taken() if tunes else nullcontext():
-        given = function(*inputs)
+    if method == TUNED:
+        take_turns(ours)
+    given = function(*inputs)
     found = [t.float().cpu().numpy() for t in (given if isinstance(given, tuple | list) else (given,))]
     return partial(function, *inputs), found, ours.clock() - started
 
@@ -185,7 +170,28 @@ def tensor_of(array: np.ndarray) -> Any:
     return torch.from_numpy(array)
 
 
+def take_turns(ours: Turn) -> None:
+    """torch chooses kernels by timing them on the device: each burst of that in its turn, so that what is compiled for
+    it may be compiled beside others."""
+    benchmarking = importlib.import_module("torch._inductor.runtime.benchmarking")
+    kind = type(benchmarking.benchmarker)
+    for name in ("benchmark_gpu", "benchmark_gpu_with_cuda_graph"):
+        if original := getattr(kind, name, None):
+            setattr(kind, name, _in_turn(original, ours))
+
+
+def _in_turn(original: Callable[..., Any], ours: Turn) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wrapped(*words: Any, **named: Any) -> Any:
+        with ours.taken():
+            return original(*words, **named)
+
+    return wrapped
+
+
 class _Runner:
+    """Of what stays open, however often it is timed."""
+
     def __init__(self, run: Callable[[], None]) -> None:
         self.run = run
 
@@ -193,7 +199,7 @@ class _Runner:
         """It has answered already."""
 
     def close(self) -> None:
-        """What was compiled stays."""
+        """It may be timed again."""
 
 
 def module_of(files: Files, place: list[Any], target: str) -> Any:
@@ -247,8 +253,7 @@ def _told(found: Comparison | None) -> dict[str, Any]:
 
 
 STEPS: dict[str, Callable[..., dict[str, Any]]] = {
-    "make": make_files, "options": best_options, "answers": answered, "race": race,
-    "torch": run_torch, "compile": compile_torch,
+    "make": make_files, "options": best_options, "race": race, "torch": run_torch,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import gpu, gpu_jobs, gpu_plan, gpu_table
+from benchmarks import gpu, gpu_jobs, gpu_plan, gpu_room, gpu_table
 from benchmarks.commandline import TIMED_OUT, Done
 from benchmarks.gpu_cells import (
     BEST,
@@ -24,7 +24,6 @@ from benchmarks.gpu_cells import (
     Cell,
     Ledger,
     Made,
-    Place,
     Run,
     read,
 )
@@ -32,6 +31,7 @@ from benchmarks.gpu_jobs import Workplace, beyond
 from benchmarks.gpu_plan import Job, Pace
 from benchmarks.gpu_race import Race
 from benchmarks.gpu_ratios import composed, over_ours
+from benchmarks.gpu_room import Room
 from benchmarks.gpu_steps import OutOfTime, StepFailed
 from benchmarks.records import Ratio
 from benchmarks.waiting import Waiting
@@ -340,32 +340,30 @@ def test_models_are_optimized_and_compiled_side_by_side_and_raced_when_all_are_d
         done.append(f"optimized {job.model}")
         return tmp_path, None, {}, {}, ""
 
-    class Compiled(Waiting):
-        def __init__(self, model: str) -> None:
-            self.model = model
+    class Held(Waiting):
+        def __init__(self, step: str, task: dict[str, Any]) -> None:
+            self.step, self.model = step, task["place"][0]
 
         def until_ready(self, seconds: float) -> Done | None:
-            done.append(f"compiled {self.model}")
+            done.append(f"opened for {self.step} {self.model}")
             return None
 
         def finish(self, seconds: float) -> tuple[Done, dict[str, Any] | None]:
-            done.append(f"torch {self.model}")
-            return Done(0, ""), {**raced(COMPILED, {COMPILED: 1e-3}), "ready": 70.0}
+            done.append(f"{self.step} {self.model}")
+            told = (
+                raced(BEST, {BEST: 1e-3, DEFAULT: 2e-3}) if self.step == "race" else raced(COMPILED, {COMPILED: 1e-3})
+            )
+            return Done(0, ""), {**told, "ready": 70.0}
 
-    def step(_: Workplace, name: str, place: Place, *__: Any, **task: Any) -> Any:
-        done.append(f"{name} {place[0]}")
-        if name == "answers":
-            return {"errors": {n: 0.25 for n, *_ in task["entrants"]}}
-        assert set(task["known"].values()) == {0.25}, "answers are not computed again while nobody else may work"
-        return raced(BEST, {BEST: 1e-3, DEFAULT: 2e-3})
+    def begin(_: Room, command: Any, task: dict[str, Any], folder: Path) -> Waiting:
+        return Held(command[-1], task)
 
     monkeypatch.setattr(Workplace, "_optimized", optimized)
-    monkeypatch.setattr(Workplace, "step", step)
-    monkeypatch.setattr(Workplace, "begin", lambda _, job: Compiled(job.model))
+    monkeypatch.setattr(Room, "begin", begin)
     ledger = Ledger.opened(tmp_path / "out.json", [], run("one"))
     gpu.measure(work, ledger, jobs, Pace())
-    ahead = ["answers bert_base", "answers resnet50", "compiled resnet50", "optimized bert_base", "optimized resnet50"]
-    assert sorted(done[:5]) == ahead
+    opened = ["opened for race bert_base", "opened for race resnet50", "opened for torch resnet50"]
+    assert sorted(done[:5]) == [*opened, "optimized bert_base", "optimized resnet50"]
     assert done[5:] == ["race bert_base", "race resnet50", "torch resnet50"]
     assert ledger.cells["resnet50", "fp16", 1, COMPILED].detail == "70 s until its first answer"
     assert work.reserved == 0.0
@@ -375,6 +373,48 @@ def test_what_no_time_is_left_to_race_is_not_begun(tmp_path: Path, monkeypatch: 
     begun: list[str] = []
     monkeypatch.setattr(Workplace, "work_ahead", lambda _, job: begun.append(job.model))
     jobs = [Job(model, "fp16", 1, CORE) for model in ("bert_base", "resnet50")]
-    work = place(tmp_path, seconds=2 * gpu.RACING + 99.0)  # with the race of one, there is no room for another
+    work = place(tmp_path, seconds=2 * gpu.WAITING + 99.0)  # with the race of one, there is no room for another
     gpu.work_ahead(work, jobs, Pace({OURS: [100.0] * 1000}))
     assert begun == ["bert_base"]
+
+
+def test_where_no_more_can_wait_those_that_do_are_timed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [Job(model, "fp16", 1, (EAGER,)) for model in ("bert_base", "resnet50", "gpt2")]
+    work = place(tmp_path)
+    work.beside = 2
+    done: list[str] = []
+
+    def prepared(_: Workplace, step: str, job: Job, limit: float, **task: Any) -> Waiting:
+        done.append(f"ahead {job.model}")
+        work.room.everyone.append(object.__new__(Waiting))
+        return work.room.everyone[-1]
+
+    def cells(_: Workplace, job: Job) -> list[Cell]:
+        done.append(f"timed {job.model}")
+        work.room.everyone.pop()
+        return [cell(EAGER, place=job.place)]
+
+    monkeypatch.setattr(gpu_room, "MOST", 2)
+    monkeypatch.setattr(Workplace, "made", lambda *_: None)
+    monkeypatch.setattr(Workplace, "prepared", prepared)
+    monkeypatch.setattr(Workplace, "cells", cells)
+    ledger = Ledger.opened(tmp_path / "out.json", [], run("one"))
+    gpu.measure(work, ledger, jobs, Pace())
+    timed = ["timed bert_base", "timed resnet50"]
+    assert done == ["ahead bert_base", "ahead resnet50", *timed, "ahead gpt2", "timed gpt2"]
+
+
+def test_what_fails_ahead_is_told_and_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = place(tmp_path)
+    work.beside = 2
+    begun: list[object] = []
+
+    def prepared(_: Room, *words: object) -> Waiting:
+        begun.append(words)
+        raise StepFailed(Done(-6, "abort"))
+
+    monkeypatch.setattr(Room, "prepared", prepared)
+    ledger = Ledger.opened(tmp_path / "out.json", [], run("one"))
+    gpu.measure(work, ledger, [made(work)], Pace())
+    assert ledger.cells["bert_base", "fp16", 1, COMPILED].detail == "SIGABRT: abort"
+    assert len(begun) == 1

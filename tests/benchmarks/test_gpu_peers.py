@@ -81,14 +81,17 @@ def test_equal_results_are_timed_once_and_nobody_costs_the_others_theirs(
 ) -> None:
     races: list[Any] = []
 
-    def race(self: Workplace, job: Job, entrants: Sequence[Any], known: Any = None) -> Race:
+    def race(self: Workplace, job: Job, entrants: Sequence[Any], waiting: Any = None) -> Race:
         races.append([(name, options) for name, _, options in entrants])
         return raced(entrants)
 
+    opened: list[Any] = []
     monkeypatch.setattr(Workplace, "race", race)
+    monkeypatch.setattr(Workplace, "open_ahead", lambda _, job, entrants: opened.extend(entrants))
     if ahead:
         work.work_ahead(JOB)
         assert not races
+        assert [name for name, _, _ in opened] == [DEFAULT, "onnxslim"]
     cells = {cell.method: cell for cell in work.cells(JOB)}
     assert list(cells) == list(PEERS)
     assert races == [[(DEFAULT, {}), ("onnxslim", GRAPH)]]
@@ -103,7 +106,7 @@ def test_equal_results_are_timed_once_and_nobody_costs_the_others_theirs(
 def test_what_does_not_run_under_the_best_options_runs_under_none(
     work: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def race(self: Workplace, job: Job, entrants: Sequence[Any], known: Any = None) -> Race:
+    def race(self: Workplace, job: Job, entrants: Sequence[Any], waiting: Any = None) -> Race:
         return raced(entrants, without="onnxslim" if entrants[1][2] else "")
 
     monkeypatch.setattr(Workplace, "race", race)
@@ -121,7 +124,7 @@ def test_who_takes_the_race_down_does_so_to_nobody_elses_cost(work: Workplace, m
         save(results.get(made.stem) or model("Relu", "Relu", "Neg"), made)
         return Done(0, "")
 
-    def race(self: Workplace, job: Job, entrants: Sequence[Any], known: Any = None) -> Race:
+    def race(self: Workplace, job: Job, entrants: Sequence[Any], waiting: Any = None) -> Race:
         if any(name == "onnxscript" for name, _, _ in entrants):
             raise StepFailed(Done(-11, "boom"))
         return raced(entrants)

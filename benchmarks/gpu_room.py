@@ -1,0 +1,78 @@
+"""Where races wait: each in a process that holds its networks open, until it can be timed alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import slots
+from benchmarks.commandline import TIMED_OUT
+from benchmarks.gpu_steps import OutOfTime, StepFailed
+from benchmarks.waiting import Waiting
+
+MOST = 40
+"""Processes: what each holds beside its networks, in memory and on the device, adds up, too."""
+LEFT_FREE = 40 << 10
+"""MiB of the device, for those that are still at work."""
+
+
+@dataclass
+class Room:
+    """Those that wait to be timed."""
+
+    worker: Path
+    everyone: list[Waiting] = field(default_factory=list[Waiting])
+    _asking: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_full(self) -> bool:
+        with self._asking:
+            return len(self.everyone) >= MOST or (bool(self.everyone) and _free_on_device() < LEFT_FREE)
+
+    def prepared(self, step: str, task: dict[str, Any], folder: Path, seconds: float, patience: float) -> Waiting:
+        """A step of the worker that has come to its gate. `seconds` is what it may take, `patience` what is left."""
+        if patience <= 0:
+            raise OutOfTime
+        waiting = self.begin((*slots.pinned(), sys.executable, self.worker, step), task, folder)
+        self.everyone.append(waiting)
+        done = waiting.until_ready(min(seconds, patience))
+        if done is None:
+            return waiting
+        self.everyone.remove(waiting)
+        if done.returncode == TIMED_OUT and patience < seconds:
+            raise OutOfTime
+        raise StepFailed(done)
+
+    def begin(self, command: Sequence[str | Path], task: dict[str, Any], folder: Path) -> Waiting:
+        return Waiting(command, json.loads(json.dumps(task, default=dict)), folder)
+
+    def finished(self, waiting: Waiting, seconds: float, patience: float) -> dict[str, Any]:
+        """What it answers when it is let through."""
+        if patience <= 0:
+            raise OutOfTime
+        done, answer = waiting.finish(min(seconds, patience))
+        self.everyone.remove(waiting)
+        if answer is None:
+            raise StepFailed(done)
+        return answer
+
+    def dismiss(self) -> None:
+        for waiting in self.everyone:
+            waiting.dismiss()
+        self.everyone.clear()
+
+
+def _free_on_device() -> int:
+    """MiB; as many as are wanted where the driver's tool does not say."""
+    query = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
+    try:
+        told = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
+        return int(told.splitlines()[0])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return LEFT_FREE
