@@ -11,6 +11,7 @@ import onnx
 
 from benchmarks.form import MICROSOFT, Form, Part, drawn, node
 from benchmarks.form_images import by_channel, depthwise, means
+from benchmarks.form_rows import movements, norms, residuals
 from benchmarks.form_singles import attention, layer
 
 
@@ -340,4 +341,8 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     partial(means, channels=480, side=14),
     partial(means, channels=1152, side=7),
     partial(means, channels=480, side=14, dtype=np.float16),
+    partial(norms, rows=50176, width=96, together=4),
+    partial(norms, rows=12544, width=192, together=2),
+    partial(residuals, rows=50176, width=96),
+    movements,
 )

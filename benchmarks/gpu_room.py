@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -16,10 +17,11 @@ from benchmarks.commandline import TIMED_OUT
 from benchmarks.gpu_steps import OutOfTime, StepFailed
 from benchmarks.waiting import Waiting
 
-MOST = 40
-"""Processes: what each holds beside its networks, in memory and on the device, adds up, too."""
-LEFT_FREE = 40 << 10
-"""MiB of the device, for those that are still at work."""
+MOST = 64
+LEFT_FREE = 32 << 10
+"""MiB of the machine's memory and of the device's, for those that are still at work."""
+
+_MEMORY = Path("/proc/meminfo")
 
 
 @dataclass
@@ -33,7 +35,9 @@ class Room:
     @property
     def is_full(self) -> bool:
         with self._asking:
-            return len(self.everyone) >= MOST or (bool(self.everyone) and _free_on_device() < LEFT_FREE)
+            if not self.everyone:
+                return False
+            return len(self.everyone) >= MOST or min(_free(), _free_on_device()) < LEFT_FREE
 
     def prepared(self, step: str, task: dict[str, Any], folder: Path, seconds: float, patience: float) -> Waiting:
         """A step of the worker that has come to its gate. `seconds` is what it may take, `patience` what is left."""
@@ -66,6 +70,12 @@ class Room:
         for waiting in self.everyone:
             waiting.dismiss()
         self.everyone.clear()
+
+
+def _free() -> int:
+    """MiB of memory; as many as are wanted where the system does not say."""
+    found = re.search(r"^MemAvailable: +(\d+) kB", _MEMORY.read_text() if _MEMORY.exists() else "", re.MULTILINE)
+    return int(found.group(1)) >> 10 if found else LEFT_FREE
 
 
 def _free_on_device() -> int:

@@ -104,7 +104,8 @@ def _opened(
 def _pass(gate: str) -> None:
     if gate:
         Gate(Path(gate)).wait()
-        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+        for thread in Path("/proc/self/task").iterdir():  # onnxruntime's own have been started
+            os.sched_setaffinity(int(thread.name), range(os.cpu_count() or 1))
 
 
 def _contest(runners: Sequence[Runner], names: Sequence[str], seconds: float, ours: Turn) -> Comparison:

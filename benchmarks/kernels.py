@@ -17,7 +17,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch  # pyright: ignore[reportMissingImports]  # before onnxruntime: both bring CUDA's libraries
 
@@ -30,10 +30,11 @@ from superopt.runtime.session import Session
 
 RUNS = 5
 WIDTH = 96
+Launched: TypeAlias = "list[tuple[str, float]]"
 
 
-def recorded(run: Callable[[], None]) -> dict[str, tuple[float, float]]:
-    """Microseconds and launches in one run, by kernel."""
+def recorded(run: Callable[[], None]) -> Launched:
+    """All kernels of some runs, in order, with the microseconds of each."""
     for _ in range(3):
         run()
     torch.cuda.synchronize()
@@ -41,13 +42,25 @@ def recorded(run: Callable[[], None]) -> dict[str, tuple[float, float]]:
         for _ in range(RUNS):
             run()
         torch.cuda.synchronize()
+    launched = [event for event in profile.events() if str(event.device_type).endswith("CUDA")]
+    launched.sort(key=lambda event: event.time_range.start)
+    return [(shortened(event.name), float(event.device_time)) for event in launched]
+
+
+def summed(launched: Launched) -> dict[str, tuple[float, float]]:
+    """Microseconds and launches in one run, by kernel."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for event in profile.events():
-        if str(event.device_type).endswith("CUDA"):
-            found = sums[shortened(event.name)]
-            found[0] += event.device_time / RUNS
-            found[1] += 1 / RUNS
+    for name, time in launched:
+        found = sums[name]
+        found[0] += time / RUNS
+        found[1] += 1 / RUNS
     return {name: (time, count) for name, (time, count) in sums.items()}
+
+
+def last_run(launched: Launched) -> str:
+    """One line for each kernel, in the order in which they ran."""
+    count = len(launched) // RUNS
+    return "\n".join(f"{i:4d} {time:8.1f}  {name}" for i, (name, time) in enumerate(launched[-count:]))
 
 
 def shortened(name: str) -> str:
@@ -58,7 +71,8 @@ def shortened(name: str) -> str:
     return name[:WIDTH]
 
 
-def table(title: str, kernels: dict[str, tuple[float, float]], top: int) -> str:
+def table(title: str, launched: Launched, top: int) -> str:
+    kernels = summed(launched)
     total = sum(time for time, _ in kernels.values())
     lines = [f"{title}: {total:.0f} µs in {sum(c for _, c in kernels.values()):.0f} kernels"]
     ranked = sorted(kernels.items(), key=lambda item: -item[1][0])
@@ -66,7 +80,7 @@ def table(title: str, kernels: dict[str, tuple[float, float]], top: int) -> str:
     return "\n".join(lines)
 
 
-def ours(folder: Path) -> tuple[str, dict[str, tuple[float, float]]]:
+def ours(folder: Path) -> tuple[str, Launched]:
     report = Report.model_validate_json((folder / "superopt.json").read_text())
     changed = report.returned == "optimized"
     options = dict(report.deployment.options) if report.deployment else {}
@@ -75,19 +89,19 @@ def ours(folder: Path) -> tuple[str, dict[str, tuple[float, float]]]:
     return ("superopt" if changed else "the original"), run_by_us(folder, model, options)
 
 
-def original(folder: Path, under: str) -> tuple[str, dict[str, tuple[float, float]]]:
+def original(folder: Path, under: str) -> tuple[str, Launched]:
     options = dict(each.split("=", 1) for each in under.split(",") if each)
     named = {f"cuda.{name}": value for name, value in options.items()}
     return f"the original under {under or 'no options'}", run_by_us(folder, folder / "model.onnx", named)
 
 
-def run_by_us(folder: Path, model: Path, options: Mapping[str, str]) -> dict[str, tuple[float, float]]:
+def run_by_us(folder: Path, model: Path, options: Mapping[str, str]) -> Launched:
     with Session(model, deployment_of(options, "cuda")) as session:
         binding = session.bind(read_arrays(folder / "inputs.npz"))
         return recorded(binding.run)
 
 
-def compiled(folder: Path, place: list[Any]) -> dict[str, tuple[float, float]]:
+def compiled(folder: Path, place: list[Any]) -> Launched:
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.allow_tf32 = True
     inputs = [tensor_of(array).to("cuda") for array in read_arrays(folder / "inputs.npz").values()]
@@ -105,6 +119,7 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--under", action="append", metavar="NAME=VALUE,…", help="the original, with these options")
     parser.add_argument("--top", type=int, default=14, metavar="N", help="kernels to show")
+    parser.add_argument("--in-order", type=Path, metavar="FOLDER", help="write all kernels of a run there, in order")
     parser.add_argument("--no-torch", action="store_true", help="ours alone")
     given = parser.parse_args()
     for folder in given.folders:
@@ -112,9 +127,12 @@ def main() -> int:
         print(f"# {name} {dtype} {batch}")
         try:
             found = [original(folder, under) for under in given.under] if given.under else [ours(folder)]
-            print("\n".join(table(title, kernels, given.top) for title, kernels in found))
             if not given.no_torch:
-                print(table("torch.compile", compiled(folder, [name, dtype, int(batch[1:])]), given.top), flush=True)
+                found.append(("torch.compile", compiled(folder, [name, dtype, int(batch[1:])])))
+            print("\n".join(table(title, launched, given.top) for title, launched in found), flush=True)
+            if given.in_order:
+                told = "\n\n".join(f"{title}\n{last_run(launched)}" for title, launched in found)
+                (given.in_order / f"kernels-{folder.name}.txt").write_text(told + "\n")
         except (RuntimeError, OSError, ValueError) as error:  # one network is not worth the others
             print(f"{type(error).__name__}: {str(error)[:300]}")
     return 0

@@ -1,0 +1,116 @@
+# pyright: basic
+"""Forms of what many short rows need: to be normalized, to be moved between windows and images, and to have a bias and
+a residual added behind a product."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+
+from benchmarks.form import MICROSOFT, Form, Part, drawn, node
+
+
+def norms(rng, rows: int, width: int, together: int) -> Part:
+    """Of sums, which are wanted, too; and of `together` rows side by side, each as a group or a branch of its own."""
+    constants = {
+        "g": (1 + drawn(rng, width)).astype(np.float16), "b": drawn(rng, width), "c": drawn(rng, width),
+        "three": np.array([1, rows, width]), "two": np.array([rows, width]),
+        "groups": np.array([rows // together, 1, 1, together * width]),
+        "branches": np.array([rows // together, together, width]),
+    }  # fmt: skip
+    constants |= {f"{name}s": np.tile(constants[name], together).astype(np.float32) for name in "gb"}
+    constants["cs"] = np.tile(constants["c"], together)
+
+    def fused(op: str, inputs: str, outputs: str = "out", **attributes) -> onnx.NodeProto:
+        return node(op, inputs, outputs, MICROSOFT, epsilon=1e-5, **attributes)
+
+    doubled = node("Add", "x x", "s")
+    grouped, back = node("Reshape", "x groups", "y"), node("Reshape", "n three", "out")
+    forms = [
+        Form("SkipLayerNormalization, sum and bias", [fused("SkipLayerNormalization", "x x g b c")], constants),
+        Form(
+            "the same, with the sum as a result",
+            [fused("SkipLayerNormalization", "x x g b c", "n _ _ s"), node("Sub", "n s", "out")],
+            constants,
+        ),
+        Form(
+            "GroupNorm of rows side by side, without sum",
+            [grouped, fused("GroupNorm", "y gs bs", "n", groups=together, activation=0, channels_last=1), back],
+            constants,
+        ),
+        Form(
+            "SkipGroupNorm of rows side by side, sum and bias",
+            [grouped, fused("SkipGroupNorm", "y gs bs y cs", "n", groups=together, activation=0, channels_last=1),
+             back],
+            constants,
+        ),
+        Form("SkipSimplifiedLayerNormalization", [fused("SkipSimplifiedLayerNormalization", "x x g")], constants),
+        Form(
+            "Add, BranchwiseRMSNorm of branches",
+            [doubled, node("Reshape", "s branches", "y"), fused("BranchwiseRMSNorm", "y g", "n"), back],
+            constants,
+        ),
+        Form(
+            "BranchwiseRMSNorm of branches alone",
+            [node("Reshape", "x branches", "y"), fused("BranchwiseRMSNorm", "y g", "n"), back],
+            constants,
+        ),
+    ]  # fmt: skip
+    x = drawn(rng, 1, rows, width, scale=1.0)
+    return Part(f"norms of sums, {rows} x {width}", x, forms)
+
+
+def residuals(rng, rows: int, width: int) -> Part:
+    """Behind a product: a bias, and the rows that it was computed from."""
+    constants = {"w": drawn(rng, width, width), "b": drawn(rng, width), "three": np.array([1, rows, width])}
+    constants["two"] = np.array([rows, width])
+    product = node("MatMul", "x w", "p")
+    widened = [node("Reshape", "p three", "p3"), node("Reshape", "x three", "x3")]
+    half = onnx.TensorProto.FLOAT16
+    forms = [
+        Form("MatMul, Sum, Add", [product, node("Sum", "p b", "s"), node("Add", "s x", "out")], constants),
+        Form(
+            "MatMul, BiasAdd",
+            [product, *widened, node("BiasAdd", "p3 b x3", "s3", MICROSOFT), node("Reshape", "s3 two", "out")],
+            constants,
+        ),
+        Form("MatMul alone", [node("MatMul", "x w", "out")], constants),
+        Form("Gemm with the residual for a bias", [node("Gemm", "x w x", "out")], constants),
+        Form(
+            "GemmFloat8 of float16 with the residual",
+            [node("GemmFloat8", "x w x", "out", MICROSOFT, dtype=half, beta=1.0)],
+            constants,
+        ),
+        Form("GemmFloat8 of float16 alone", [node("GemmFloat8", "x w", "out", MICROSOFT, dtype=half)], constants),
+    ]
+    return Part(f"a product, its bias and a residual, {rows} x {width}", drawn(rng, rows, width, scale=1.0), forms)
+
+
+def movements(rng) -> Part:
+    """What attention within windows of 7 answers, by head, put back into an image: heads to channels, windows to
+    places."""
+    batch, count, by, heads, head = 16, 8, 7, 3, 32
+    shape = (batch * count * count, heads, by * by, head)
+    constants = {
+        "rows": np.array([shape[0], shape[2], heads * head]),
+        "six": np.array([batch, count, count, by, by, heads * head]),
+        "seven": np.array([batch, count, count, heads, by, by, head]),
+        "image": np.array([batch, count * by, count * by, heads * head]),
+    }
+    heads_last = node("Transpose", "x", "t", perm=[0, 2, 1, 3])
+    put_back = node("Transpose", "v", "u", perm=[0, 1, 3, 2, 4, 5])
+    end = node("Reshape", "u image", "out")
+    forms = [
+        Form(
+            "heads, then windows",
+            [heads_last, node("Reshape", "t rows", "r"), node("Reshape", "r six", "v"), put_back, end],
+            constants,
+        ),
+        Form(
+            "both at once",
+            [node("Reshape", "x seven", "v"), node("Transpose", "v", "u", perm=[0, 1, 4, 2, 5, 3, 6]), end],
+            constants,
+        ),
+        Form("heads alone", [heads_last, node("Reshape", "t image", "out")], constants),
+    ]
+    return Part("attention put back into an image", drawn(rng, *shape, scale=1.0), forms)
