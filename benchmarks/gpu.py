@@ -52,7 +52,7 @@ from superopt.runtime.target import resolve_target
 HERE = Path(__file__).parent
 PACKAGES = ("onnx", "torch", "torchvision", "transformers", "triton")
 MARGIN = 10.0  # seconds kept for the end
-WAITING = 2.0  # times the seconds of a race, for one that waits with all that it needs
+STARTING = 1.0  # seconds that a race takes beside its own, which waits with all that it needs
 
 
 def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
@@ -185,7 +185,7 @@ def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace, others: int
     writing = threading.Lock()
 
     def do(job: Job) -> None:
-        race = place.timing * WAITING
+        race = place.timing + STARTING
         with writing:
             if place.room.is_full or not pace.fits(job, place.left() - race):
                 return

@@ -373,7 +373,9 @@ def test_what_no_time_is_left_to_race_is_not_begun(tmp_path: Path, monkeypatch: 
     begun: list[str] = []
     monkeypatch.setattr(Workplace, "work_ahead", lambda _, job: begun.append(job.model))
     jobs = [Job(model, "fp16", 1, CORE) for model in ("bert_base", "resnet50")]
-    work = place(tmp_path, seconds=2 * gpu.WAITING + 99.0)  # with the race of one, there is no room for another
+    work = place(
+        tmp_path, seconds=100.0 + 2 * (1.0 + gpu.STARTING) - 1.0
+    )  # with the race of one, there is no room for another
     gpu.work_ahead(work, jobs, Pace({OURS: [100.0] * 1000}))
     assert begun == ["bert_base"]
 
