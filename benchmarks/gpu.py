@@ -43,7 +43,7 @@ from benchmarks.gpu_models import real_models
 from benchmarks.gpu_plan import Job, Pace
 from benchmarks.gpu_race import TOLERANCES
 from benchmarks.gpu_steps import OutOfTime, StepFailed
-from benchmarks.slots import side_by_side
+from benchmarks.slots import Kind, side_by_side
 from benchmarks.texts import without_folders
 from superopt.runtime.deployment import Target
 from superopt.runtime.facts import device_facts
@@ -82,6 +82,9 @@ def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
     )
     parser.add_argument(
         "--others-at-once", type=int, default=2, metavar="N", help="jobs of all others, beside those of superopt"
+    )
+    parser.add_argument(
+        "--weight", type=int, default=1, metavar="N", help="cores of a job of superopt for one of another's"
     )
     parser.add_argument("--work", type=Path, default=HERE / ".cache" / "gpu", metavar="DIR", help="files on the way")
     parser.add_argument("--peers", type=Path, metavar="DIR", help="wheels of the other optimizers (peer_wheels.py)")
@@ -149,12 +152,14 @@ def prepare(place: Workplace, jobs: Sequence[Job], workers: int) -> None:
         list(pool.map(make, wanted))
 
 
-def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace, others: int = 1) -> None:
+def measure(
+    place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace, others: int = 1, weight: int = 1
+) -> None:
     """Those that no longer fit are left for another time. Models are optimized and compiled side by side, where that is
     asked for, until there is no room for more of them; what the table shows is timed when nothing else runs."""
     todo = list(planned)
     while place.beside > 1 and todo:
-        work_ahead(place, [job for job in todo if job.methods != (HAND,)], pace, others)
+        work_ahead(place, [job for job in todo if job.methods != (HAND,)], pace, others, weight)
         ready = [job for job in todo if place.is_ahead(job) or place.has_failed(job)]
         for job in ready:
             finish(place, ledger, job)
@@ -180,7 +185,7 @@ def finish(place: Workplace, ledger: Ledger, job: Job) -> bool:
     return True
 
 
-def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace, others: int = 1) -> None:
+def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace, others: int = 1, weight: int = 1) -> None:
     """As many as leave time for their races, and room for those that wait."""
     writing = threading.Lock()
 
@@ -202,7 +207,8 @@ def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace, others: int
 
     mine = [job for job in planned if job.methods == CORE]
     theirs = [job for job in planned if job.methods != CORE]
-    side_by_side([(jobs, most) for jobs, most in ((mine, place.beside), (theirs, others)) if jobs], do)
+    kinds = (Kind(mine, place.beside, weight), Kind(theirs, others))
+    side_by_side([kind for kind in kinds if kind.tasks], do)
     place.reserved = 0.0
 
 
@@ -232,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if place.beside == 1:
         prepare(place, pace.affordable(todo, place.left()), given.workers)
     try:
-        measure(place, ledger, todo, pace, given.others_at_once)
+        measure(place, ledger, todo, pace, given.others_at_once, given.weight)
     finally:
         place.room.dismiss()
     ledger.save()

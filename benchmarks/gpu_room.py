@@ -18,8 +18,8 @@ from benchmarks.gpu_steps import OutOfTime, StepFailed
 from benchmarks.waiting import Waiting
 
 MOST = 64
-LEFT_FREE = 32 << 10
-"""MiB of the machine's memory and of the device's, for those that are still at work."""
+LEFT_FREE = 0.25
+"""Of the machine's memory and of the device's, for those that are still at work."""
 
 _MEMORY = Path("/proc/meminfo")
 
@@ -72,17 +72,18 @@ class Room:
         self.everyone.clear()
 
 
-def _free() -> int:
-    """MiB of memory; as many as are wanted where the system does not say."""
-    found = re.search(r"^MemAvailable: +(\d+) kB", _MEMORY.read_text() if _MEMORY.exists() else "", re.MULTILINE)
-    return int(found.group(1)) >> 10 if found else LEFT_FREE
+def _free() -> float:
+    """The part of the machine's memory; all of it where the system does not say."""
+    told = dict(re.findall(r"^(\w+): +(\d+) kB", _MEMORY.read_text(), re.MULTILINE)) if _MEMORY.exists() else {}
+    return int(told["MemAvailable"]) / int(told["MemTotal"]) if "MemAvailable" in told else 1.0
 
 
-def _free_on_device() -> int:
-    """MiB; as many as are wanted where the driver's tool does not say."""
-    query = ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"]
+def _free_on_device() -> float:
+    """The same of the device's, where the driver's tool says."""
+    query = ["nvidia-smi", "--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits"]
     try:
         told = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
-        return int(told.splitlines()[0])
+        free, total = told.splitlines()[0].split(",")
+        return int(free) / int(total)
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
-        return LEFT_FREE
+        return 1.0

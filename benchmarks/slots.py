@@ -8,8 +8,10 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import accumulate
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Task = TypeVar("Task")
 _here = threading.local()
@@ -21,26 +23,38 @@ def pinned() -> tuple[str, ...]:
     return ("taskset", "-c", ",".join(map(str, cores))) if cores and shutil.which("taskset") else ()
 
 
-def shares(cores: Iterable[int], count: int) -> list[tuple[int, ...]]:
-    """So many equal parts of the cores, neighbours together; nobody is bound where there are too few."""
+def shares(cores: Iterable[int], weights: Sequence[int]) -> list[tuple[int, ...]]:
+    """A part of the cores for each, neighbours together, so large as its weight asks for; nobody is bound where there
+    are too few. What the weights leave over, nobody has."""
     found = sorted(cores)
-    size = len(found) // count
-    return [tuple(found[i * size : (i + 1) * size]) for i in range(count)]
+    sizes = [len(found) // sum(weights) * weight for weight in weights]
+    return [tuple(found[end - size : end]) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
-def side_by_side(kinds: Sequence[tuple[Iterable[Task], int]], work: Callable[[Task], None]) -> None:
-    """The tasks of each kind in their order, so many of that kind at a time."""
-    count = sum(most for _, most in kinds)
-    free: SimpleQueue[tuple[int, ...]] = SimpleQueue()
-    for part in shares(os.sched_getaffinity(0), count) if count > 1 else [()]:
-        free.put(part)
+@dataclass(frozen=True)
+class Kind(Generic[Task]):
+    """Tasks in their order, so many at a time, each on so many cores for one core of a task of weight 1."""
 
-    def settle() -> None:
+    tasks: Iterable[Task]
+    most: int
+    weight: int = 1
+
+
+def side_by_side(kinds: Sequence[Kind[Task]], work: Callable[[Task], None]) -> None:
+    weights = [kind.weight for kind in kinds for _ in range(kind.most)]
+    parts = iter(shares(os.sched_getaffinity(0), weights) if len(weights) > 1 else [()])
+
+    def settle(free: SimpleQueue[tuple[int, ...]]) -> None:
         _here.cores = free.get()
 
     with ExitStack() as stack:
-        pools = [stack.enter_context(ThreadPoolExecutor(most, initializer=settle)) for _, most in kinds]
-        jobs = [pool.submit(work, task) for pool, (tasks, _) in zip(pools, kinds, strict=True) for task in tasks]
+        pools: list[ThreadPoolExecutor] = []
+        for kind in kinds:
+            free: SimpleQueue[tuple[int, ...]] = SimpleQueue()
+            for _ in range(kind.most):
+                free.put(next(parts))
+            pools.append(stack.enter_context(ThreadPoolExecutor(kind.most, initializer=settle, initargs=(free,))))
+        jobs = [pool.submit(work, task) for pool, kind in zip(pools, kinds, strict=True) for task in kind.tasks]
         stack.callback(lambda: [job.cancel() for job in jobs])  # those that have not begun, where one fails
         for job in as_completed(jobs):
             job.result()

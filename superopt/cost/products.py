@@ -80,9 +80,21 @@ def product(node: Node, op: str, measures: Measures) -> Amounts:
         *ragged(node, operations, measures),
         (Column("product", "byte", style), moved(node, measures)),
         (Column("product", "run"), float(operations >= SHARED)),
+        *(((Column("product", "run", "by addresses"), 1.0),) if _by_addresses(node, op, measures) else ()),
         *(((Column("product", "run", "matrix"), _matrices(node, measures)),) if style == "data" else ()),
         *(bias(node, measures) if op == "Gemm" and operand(node, 2) is not None else ()),
     )
+
+
+def _by_addresses(node: Node, op: str, measures: Measures) -> bool:
+    """Where a matrix of one operand goes with several of the other, in no regular steps for all that onnxruntime
+    knows: it writes down where each one lies, and sends that to the device in every run."""
+    shapes = [measures.shape(operand(node, k)) for k in (0, _FILTERS.get(op, 1))]
+    batches = [
+        shape[1:-1] if node.attribute(f"transBatch{name}", 0) else shape[:-2]
+        for shape, name in zip(shapes, "AB", strict=True)
+    ]
+    return all(len(shape) > 2 for shape in shapes) and batches[0] != batches[1]
 
 
 def _matrices(node: Node, measures: Measures) -> float:

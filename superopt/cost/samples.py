@@ -108,6 +108,9 @@ def _for_large_devices(dtype: DType) -> Iterator[Graph]:
         yield _one("SkipLayerNormalization", (x, y, row, row, row), shape, domain=_RUNTIME)
         yield _one("BiasGelu", (x, row), shape, domain=_RUNTIME)
         yield _one("BiasAdd", (x, row, y), shape, domain=_RUNTIME)
+    narrow = (16, 3136, 96)
+    operands = data(0, narrow, dtype), weights(96, dtype=dtype), data(1, narrow, dtype)
+    yield _one("BiasAdd", operands, narrow, domain=_RUNTIME)
 
 
 def _with_biases(rows: int, inner: int, columns: int, dtype: DType) -> Iterator[Graph]:
@@ -182,6 +185,11 @@ def _of_windows(dtype: DType) -> Iterator[Graph]:
     apart, turned = (windows, length, heads, width // heads), (windows, heads, length, width // heads)
     yield _one("Transpose", (data(0, apart, dtype),), turned, attributes={"perm": (0, 2, 1, 3)})
     third = (windows, length, width)
+    three = weights(1, width, 3 * width, dtype=dtype)
+    turned_rows: dict[str, Attribute] = {"transBatchA": 1}
+    stacked = (length, windows, 3 * width)
+    operands = data(0, third, dtype), three
+    yield _one("FusedMatMul", operands, stacked, domain=_RUNTIME, attributes=turned_rows)
     for rows, part in ((windows, width), (windows // 16, 4 * width)):
         parts = (rows, length, part)
         three = data(0, (rows, length, 3 * part), dtype)

@@ -17,6 +17,9 @@ _BY_ROW = frozenset(
 
 def elementwise(node: Node, op: str, measures: Measures) -> Amounts:
     touched = (Column("element-wise", "byte", typed(node, op)), moved(node, measures))
+    if op == "BiasAdd":  # a block of threads for each row, too
+        rows = math.prod(measures.shape(node.outputs[0])[:-1])
+        return (touched, (Column("element-wise", "run", "row"), float(rows)))
     return (touched, *_broadcast(node, measures))
 
 

@@ -397,7 +397,7 @@ def test_where_no_more_can_wait_those_that_do_are_timed_first(tmp_path: Path, mo
         return [cell(EAGER, place=job.place)]
 
     monkeypatch.setattr(gpu_room, "MOST", 2)
-    monkeypatch.setattr(gpu_room, "LEFT_FREE", 0)
+    monkeypatch.setattr(gpu_room, "LEFT_FREE", 0.0)
     monkeypatch.setattr(Workplace, "made", lambda *_: None)
     monkeypatch.setattr(Workplace, "prepared", prepared)
     monkeypatch.setattr(Workplace, "cells", cells)

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from benchmarks import slots
+from benchmarks.slots import Kind
 
 pytestmark = pytest.mark.unit
 
@@ -30,7 +31,8 @@ def test_each_kind_has_its_own_number_at_a_time_and_cores_are_shared_out(monkeyp
         with lock:
             running[kind] -= 1
 
-    slots.side_by_side([([f"a{k}" for k in range(6)], 2), ([f"b{k}" for k in range(4)], 1)], work)
+    kinds = [Kind([f"a{k}" for k in range(6)], 2), Kind([f"b{k}" for k in range(4)], 1)]
+    slots.side_by_side(kinds, work)
     assert most == {"a": 2, "b": 1}
     assert sorted(seen) == [*(f"a{k}" for k in range(6)), *(f"b{k}" for k in range(4))]
     assert [task for task in seen if task[0] == "b"] == ["b0", "b1", "b2", "b3"]
@@ -47,7 +49,7 @@ def test_where_one_fails_no_other_begins() -> None:
             raise ValueError("b0")
 
     with pytest.raises(ValueError, match="b0"):
-        slots.side_by_side([([f"a{k}" for k in range(20)], 1), (["b0", "b1"], 1)], work)
+        slots.side_by_side([Kind([f"a{k}" for k in range(20)], 1), Kind(["b0", "b1"], 1)], work)
     assert len(begun) < 8
 
 
@@ -56,4 +58,9 @@ def test_a_job_that_fails_is_not_lost() -> None:
         raise ValueError(task)
 
     with pytest.raises(ValueError, match="3"):
-        slots.side_by_side([([3], 1)], work)
+        slots.side_by_side([Kind([3], 1)], work)
+
+
+def test_who_needs_more_cores_has_them() -> None:
+    assert slots.shares(range(16), [3, 3, 1, 1]) == [(0, 1, 2, 3, 4, 5), (6, 7, 8, 9, 10, 11), (12, 13), (14, 15)]
+    assert slots.shares(range(2), [3, 1]) == [(), ()], "nobody is bound where there are too few"
