@@ -62,9 +62,9 @@ class Room:
             raise OutOfTime
         done, answer = waiting.finish(min(seconds, patience))
         self.everyone.remove(waiting)
-        if answer is None:
-            raise StepFailed(done)
-        return answer
+        if answer is not None:
+            return answer
+        raise OutOfTime if done.returncode == TIMED_OUT and patience < seconds else StepFailed(done)
 
     def dismiss(self) -> None:
         for waiting in self.everyone:

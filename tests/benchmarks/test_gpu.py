@@ -421,3 +421,19 @@ def test_what_fails_ahead_is_told_and_not_tried_again(tmp_path: Path, monkeypatc
     gpu.measure(work, ledger, [made(work)], Pace())
     assert ledger.cells["bert_base", "fp16", 1, COMPILED].detail == "SIGABRT: abort"
     assert len(begun) == 1
+
+
+def test_what_no_time_was_left_to_finish_is_left_for_the_next_run(tmp_path: Path) -> None:
+    class Slow(Waiting):
+        def __init__(self) -> None:
+            self.folder = tmp_path
+
+        def finish(self, seconds: float) -> tuple[Done, dict[str, Any] | None]:
+            return Done(TIMED_OUT, f"stopped after {seconds:.0f} s"), None
+
+    room = Room(tmp_path)
+    for patience, error in ((3.0, OutOfTime), (30.0, StepFailed)):
+        room.everyone.append(slow := Slow())
+        with pytest.raises(error):
+            room.finished(slow, 10.0, patience)
+    assert not room.everyone
