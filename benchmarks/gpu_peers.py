@@ -72,7 +72,8 @@ def _made(place: Workplace, job: Job, method: str) -> Path | Cell:
     if worker == "transformers" and not subject.transformer:
         return place.cell(job, method, status="does not apply")
     made = files.folder / f"{method}.onnx"
-    told = [json.dumps(subject.transformer)] if worker == "transformers" else []
+    asked = {**subject.transformer, "use_gpu": place.target == "cuda"}  # on a CPU it widens what is in float16
+    told = [json.dumps(asked)] if worker == "transformers" else []
     done = place.run((*_python(place), PEER_WORKER, worker, files.model, made, *told), PATIENCE, job.place, method)
     if done.returncode or not made.exists():
         return place.cell(job, method, status="failed", detail=done.problem)

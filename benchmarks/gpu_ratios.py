@@ -24,7 +24,9 @@ def composed(first: Ratio, second: Ratio) -> Ratio:
 
 
 def over_ours(cells: Cells, place: Place, method: str) -> Ratio | None:
-    """None where one of the two has no time."""
+    """None where one of the two has no time. What ran with options, a CUDA graph above all, is held against ours by the
+    two times themselves: they depend on the device alone, and a default session's on how fast the host starts kernels,
+    which no two machines with the same device have in common."""
     ours, other = cells.get((*place, OURS)), cells.get((*place, method))
     if ours is None or other is None or ours.median is None or other.median is None:
         return None
@@ -32,7 +34,7 @@ def over_ours(cells: Cells, place: Place, method: str) -> Ratio | None:
         return Ratio(value=1.0, low=1.0, high=1.0)
     if other.over_ours is not None and other.code == ours.code:
         return _ratio(other.over_ours, other.over_ours_interval)
-    if other.over_default is not None and ours.over_default is not None:
+    if other.over_default is not None and ours.over_default is not None and not other.options:
         theirs = _ratio(other.over_default, other.over_default_interval)
         return composed(theirs, _ratio(ours.over_default, ours.over_default_interval).inverse())
     return composed(_median(other), _median(ours).inverse())

@@ -48,7 +48,10 @@ METHOD = """\
 - **ort**: onnxruntime's default session on the original. **best options**: the same graph with the session options that
   superopt's own search finds for it. **superopt**: its result, with the options it found.
 - **onnxsim, onnxslim, onnxscript, ort.transformers**: their results with their defaults, under the original's best
-  options, in a default session where they do not run so. `same`: the graph came back as it was.
+  options, in a default session where they do not run so; their ratios come from two medians, because a default session
+  in between would bring in how fast each host starts kernels. ort.transformers in float32 alone: asked for a CPU, its
+  default, it widens float16; it is asked for a GPU since, and not measured again yet. `same`: the graph came back as it
+  was.
 - **by hand**: the same function as a careful person would write it (handmade.py), under the default or the original's
   best options, in a race of its own: its ratio comes from two medians.
 - **torch**: the same network and weights, tensors on the device, each run waited for; **compile** and **max-autotune**
