@@ -15,10 +15,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import gpu_table, standings
+from benchmarks import gpu_table, page_plots, standings
 from benchmarks.gpu_cells import BEST, DEFAULT, EAGER, METHODS, OURS, PEERS, Book, Cell, Key, Place, Run, read
 from benchmarks.gpu_table import best_peer, compiled, counts
-from benchmarks.plots import bars
 from benchmarks.records import BY_HAND, ORIGINAL, Result
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,6 +30,7 @@ HEADLINE = (
     "over torch.compile",
     "over the best peer",
 )
+OVERVIEW, EACH = "speed-ups.svg", "benchmarks.svg"
 TITLES = {BEST: "best options", EAGER: "torch eager", "torch.compile": "compile", "torch.max-autotune": "max-autotune"}
 
 INTRODUCTION = """\
@@ -60,6 +60,8 @@ METHOD = """\
   process of its own, and its ratio comes from two medians. Where two ratios are multiplied, errors add up in squares.
 - Answers are compared with those of the original on onnxruntime's CPU provider; `wrong` marks what is off by more than
   the tolerance, and does not count. superopt's own check is stricter, without TF32.
+
+[The commands](#commands), with their dates and versions, come last.
 """
 
 
@@ -81,14 +83,14 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 # ---------------------------------------------------------------------- the GPU
 
 
-def gpu_section(book: Book, drawn: bool) -> list[str]:
+def gpu_section(book: Book, drawn: Sequence[str]) -> list[str]:
     cells = {cell.key: cell for cell in book.cells}
     among = gpu_table.places(cells)
     if not among:
         return []
     methods = [m for m in METHODS if m != OURS and any((*place, m) in cells for place in among)]
-    lines = [f"## {_device(book)}", "", METHOD, *_runs(book), ""]
-    lines += ["![speed-up](images/benchmarks.svg)", ""] if drawn else []
+    lines = [f"## {_device(book)}", "", METHOD]
+    lines += [f"![speed-up](images/{name})\n" for name in drawn]
     for dtype, batch in dict.fromkeys(place[1:] for place in among):
         here = [place for place in among if place[1:] == (dtype, batch)]
         rows = [[place[0], *_times(cells, place), *(_ratio(cells, place, m) for m in methods)] for place in here]
@@ -96,7 +98,7 @@ def gpu_section(book: Book, drawn: bool) -> list[str]:
         last = [f"{average[m][0]:.2f} of {average[m][1]}" if m in average else "" for m in methods]
         header = ["network", "ort µs", "superopt µs", *(TITLES.get(m, m) for m in methods)]
         lines += [f"### {dtype}, batch {batch}", "", *markdown(header, [*rows, ["geometric mean", "", "", *last]]), ""]
-    return [*lines, *_made(cells, among), *_trouble(cells)]
+    return [*lines, *_trouble(cells), *_made(cells, among), "### Commands", "", *_runs(book), ""]
 
 
 def _device(book: Book) -> str:
@@ -213,25 +215,16 @@ def _families(programs: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def page(folder: Path = RESULTS) -> str:
-    gpu = gpu_section(load_gpu(folder), plot(folder) is not None)
+    gpu = gpu_section(load_gpu(folder), list(plots(folder)))
     parts = [INTRODUCTION, *gpu, *cpu_section(load_cpu(folder)), *mutants_section(folder)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
 
 
-def plot(folder: Path = RESULTS) -> str | None:
-    """Speed-ups over the default session, one at a time in float32; none before a GPU was measured."""
+def plots(folder: Path = RESULTS) -> dict[str, str]:
+    """By the names of their files; none before a GPU was measured."""
     cells = {cell.key: cell for cell in load_gpu(folder).cells}
-    shown = [place for place in gpu_table.places(cells) if place[1:] == gpu_table.SETTINGS[0]]
-    groups: dict[str, list[float | None]] = {}
-    for place in shown:
-        default = counts(cells, place, DEFAULT)
-        if default is not None:
-            others = (counts(cells, place, BEST), compiled(cells, place), best_peer(cells, place))
-            groups[place[0]] = [default.value, *(None if r is None else default.value / r.value for r in others)]
-    if not groups:
-        return None
-    title = "Speed-up over onnxruntime's default session, float32, batch 1"
-    return bars(title, ("superopt", "onnxruntime, best options", "torch.compile", "best peer"), groups)
+    drawn = {OVERVIEW: page_plots.settings(cells), EACH: page_plots.networks(cells)}
+    return {name: svg for name, svg in drawn.items() if svg is not None}
 
 
 def headline(folder: Path = RESULTS) -> list[str]:
@@ -282,8 +275,7 @@ def readme(text: str, folder: Path = RESULTS) -> str:
 def pages(folder: Path = RESULTS, root: Path = ROOT) -> dict[Path, str]:
     found = {root / "docs" / "benchmarks.md": page(folder)}
     found[root / "README.md"] = readme((root / "README.md").read_text(), folder)
-    drawn = plot(folder)
-    return found if drawn is None else {**found, root / "docs" / "images" / "benchmarks.svg": drawn}
+    return found | {root / "docs" / "images" / name: svg for name, svg in plots(folder).items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

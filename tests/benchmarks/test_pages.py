@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks import pages
+from benchmarks import page_plots, pages
 from benchmarks.gpu_cells import BEST, COMPILED, CORE, DEFAULT, OURS, Cell, Ledger, Made, Run
 from benchmarks.plots import bars
 from superopt.report import Interval
@@ -65,7 +65,7 @@ def test_the_page_has_every_number_with_its_device_and_command(measured: Path) -
 def test_without_results_there_is_nothing_to_say(tmp_path: Path) -> None:
     assert pages.page(tmp_path) == pages.INTRODUCTION
     assert pages.headline(tmp_path) == []
-    assert pages.plot(tmp_path) is None
+    assert pages.plots(tmp_path) == {}
 
 
 def test_the_headline_is_four_lines_at_most(measured: Path) -> None:
@@ -86,13 +86,30 @@ def test_only_the_table_of_the_readme_changes(measured: Path) -> None:
 
 
 def test_the_plot_shows_speed_ups_over_the_default_session(measured: Path) -> None:
-    drawn = pages.plot(measured)
-    assert drawn is not None
-    root = ElementTree.fromstring(drawn)
-    texts = [element.text for element in root.iter() if element.tag.endswith("text")]
+    texts, values = _told(pages.plots(measured)[pages.EACH])
     assert "bert_base" in texts
     # The default takes four times as long as superopt's result, twice as long as with best options, eight as compiled.
-    assert [t for t in texts if t and re.fullmatch(r"\d\.\d\d", t)][:3] == ["4.00", "2.00", "8.00"]
+    assert values[:3] == ["4.00", "2.00", "8.00"]
+
+
+def _told(drawn: str) -> tuple[list[str], list[str]]:
+    """All words of a plot, and the values at its bars."""
+    texts = [e.text or "" for e in ElementTree.fromstring(drawn).iter() if e.tag.endswith("text")]
+    return texts, [text for text in texts if re.fullmatch(r"\d\.\d\d", text)]
+
+
+def test_the_overview_shows_means_of_what_all_were_measured_on(measured: Path) -> None:
+    texts, values = _told(pages.plots(measured)[pages.OVERVIEW])
+    assert "fp32, batch 1, 2 networks" in texts
+    assert values == ["2.00", "1.00", "4.00"]  # bert_base 4, 2, 8; resnet50 1, 0.5, 2; no peer was measured
+
+
+def test_who_was_not_measured_on_most_networks_has_no_mean(measured: Path) -> None:
+    book = pages.load_gpu(measured)
+    cells = {cell.key: cell for cell in book.cells if (cell.model, cell.method) != ("resnet50", COMPILED)}
+    drawn = page_plots.settings(cells)
+    assert drawn is not None
+    assert _told(drawn)[1] == ["2.00", "1.00"]
 
 
 def test_bars_are_as_long_as_their_values() -> None:
