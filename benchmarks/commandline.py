@@ -52,11 +52,13 @@ def run(command: Sequence[str | Path], timeout: float, log: Path | None = None) 
         return Done(process.returncode, told.read_text(errors="replace"))
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it started and that is still there."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def end(*processes: subprocess.Popen[bytes]) -> None:
+    """With all that they started and that is still there."""
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    for process in processes:
+        process.wait()
 
 
 def has_command(name: str) -> bool:

@@ -30,6 +30,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -81,7 +82,11 @@ def parse(words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
         "--side-by-side", type=int, default=1, metavar="N", help="jobs of superopt at once, taking turns to measure"
     )
     parser.add_argument(
-        "--others-at-once", type=int, default=2, metavar="N", help="jobs of all others, beside those of superopt"
+        "--others-at-once",
+        type=int,
+        default=2,
+        metavar="N",
+        help="jobs of all others, beside those of superopt where these are several",
     )
     parser.add_argument(
         "--weight", type=int, default=1, metavar="N", help="cores of a job of superopt for one of another's"
@@ -152,23 +157,24 @@ def prepare(place: Workplace, jobs: Sequence[Job], workers: int) -> None:
         list(pool.map(make, wanted))
 
 
-def measure(
-    place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace, others: int = 1, weight: int = 1
-) -> None:
+def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace, weight: int = 1) -> None:
     """Those that no longer fit are left for another time. Models are optimized and compiled side by side, where that is
     asked for, until there is no room for more of them; what the table shows is timed when nothing else runs."""
     todo = list(planned)
     while place.beside > 1 and todo:
-        work_ahead(place, [job for job in todo if job.methods != (HAND,)], pace, others, weight)
-        ready = [job for job in todo if place.is_ahead(job) or place.has_failed(job)]
-        for job in ready:
+        untried = [job for job in todo if job.methods != (HAND,) and not place.has_failed(job)]
+        work_ahead(place, untried, pace, weight)
+        ready = [job for job in todo if place.is_ahead(job)]
+        done = [*ready, *(job for job in todo if place.has_failed(job) and not place.has_been_slow(job))]
+        for job in done:
             finish(place, ledger, job)
-        if not any(map(place.is_ahead, ready)):
+        todo = [job for job in todo if job not in done]
+        if not ready:
             break
-        todo = [job for job in todo if job not in ready]
     for job in todo:
+        place.forget(job)
         started = time.monotonic()
-        if pace.fits(job, place.left()) and not place.has_failed(job) and finish(place, ledger, job):
+        if pace.fits(job, place.left()) and finish(place, ledger, job):
             pace.took(job, time.monotonic() - started)
 
 
@@ -185,29 +191,30 @@ def finish(place: Workplace, ledger: Ledger, job: Job) -> bool:
     return True
 
 
-def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace, others: int = 1, weight: int = 1) -> None:
+def work_ahead(place: Workplace, planned: Sequence[Job], pace: Pace, weight: int = 1) -> None:
     """As many as leave time for their races, and room for those that wait."""
     writing = threading.Lock()
 
     def do(job: Job) -> None:
         race = place.timing + STARTING
         with writing:
-            if place.room.is_full or not pace.fits(job, place.left() - race):
+            if not pace.fits(job, place.left() - race) or place.room.is_full:
                 return
             place.reserved += race
         started = time.monotonic()
-        try:
+        with suppress(OutOfTime):
             place.work_ahead(job)
-        except OutOfTime:
-            return
         with writing:
-            pace.took(job, time.monotonic() - started)
             did = place.steps_of(job.place)
-            print(f"{place.left():5.0f} s left  {job.text}: ready to be timed ({did})", file=sys.stderr, flush=True)
+            if place.is_ahead(job):
+                pace.took(job, time.monotonic() - started)
+                print(f"{place.left():5.0f} s left  {job.text}: ready to be timed ({did})", file=sys.stderr, flush=True)
+            else:
+                place.reserved -= race
 
     mine = [job for job in planned if job.methods == CORE]
     theirs = [job for job in planned if job.methods != CORE]
-    kinds = (Kind(mine, place.beside, weight), Kind(theirs, others))
+    kinds = (Kind(mine, place.beside, weight), Kind(theirs, place.others))
     side_by_side([kind for kind in kinds if kind.tasks], do)
     place.reserved = 0.0
 
@@ -229,8 +236,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ledger = Ledger.opened(given.out, given.resume, run)
     until = started + given.time_limit - MARGIN
     place = Workplace(
-        given.work.resolve(), target, given.budget, given.timing, code, until, site, extra, given.side_by_side
-    )
+        given.work.resolve(), target, given.budget, given.timing, code, until, site, extra,
+        beside=given.side_by_side, others=given.others_at_once,
+    )  # fmt: skip
     place.best.update({c.place: c.options for c in ledger.cells.values() if c.method == BEST})
     pace = Pace()
     todo = list(gpu_plan.left(planned, lambda key: ledger.is_done(key, code, given.stale), given.again))
@@ -238,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if place.beside == 1:
         prepare(place, pace.affordable(todo, place.left()), given.workers)
     try:
-        measure(place, ledger, todo, pace, given.others_at_once, given.weight)
+        measure(place, ledger, todo, pace, given.weight)
     finally:
         place.room.dismiss()
     ledger.save()

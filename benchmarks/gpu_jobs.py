@@ -64,7 +64,9 @@ class Workplace:
     peer_site: Path | None = None
     extra: tuple[str, ...] = ()  # further words for `superopt optimize`
     beside: int = 1
-    """Jobs at a time; those that run on the device wait for their turn, which takes so much longer."""
+    """Jobs of superopt at a time."""
+    others: int = 1
+    """Jobs of others beside them. Those that run on the device wait for their turn, which takes so much longer."""
     best: dict[Place, Mapping[str, str]] = field(default_factory=dict[Place, Mapping[str, str]])
     """Options that were found for originals."""
     reserved: float = 0.0
@@ -75,6 +77,10 @@ class Workplace:
     _failed: dict[Job, StepFailed] = field(default_factory=dict[Job, StepFailed])
     room: Room = field(default_factory=lambda: Room(WORKER))
     _steps: dict[Place, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def at_once(self) -> int:
+        return self.beside + self.others if self.beside > 1 else 1
 
     @property
     def turn(self) -> str:
@@ -112,6 +118,14 @@ class Workplace:
 
     def has_failed(self, job: Job) -> bool:
         return job in self._failed
+
+    def has_been_slow(self, job: Job) -> bool:
+        """Beside others, which is no reason why it should be alone."""
+        return job in self._failed and self._failed[job].status == "timed out"
+
+    def forget(self, job: Job) -> None:
+        """How it failed."""
+        self._failed.pop(job, None)
 
     def best_beyond(self, job: Job) -> dict[str, str]:
         """What the best options for the original have that a default session does not."""
@@ -166,7 +180,7 @@ class Workplace:
     def run(
         self, command: Sequence[str | Path], limit: float, place: Place, name: str, log: Path | None = None
     ) -> Done:
-        limit *= self.beside
+        limit *= self.at_once
         allowed = min(limit, self.left())
         if allowed <= 0:
             raise OutOfTime
@@ -228,7 +242,7 @@ class Workplace:
         task |= {"seconds": self.timing, "turn": self.turn}
         folder = files_of(self.work, job.place).folder / f"waiting {job.kind}"
         try:
-            return self.room.prepared(step, task, folder, limit * self.beside, self.left())
+            return self.room.prepared(step, task, folder, limit * self.at_once, self.left())
         finally:
             self._steps[job.place].append(f"{step} {time.monotonic() - started:.0f} s")
 

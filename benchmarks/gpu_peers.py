@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,8 @@ class ByPeers:
     same: Mapping[str, str]
     cells: Mapping[str, Cell]
     waiting: Waiting | None = None
+    under: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The options that the waiting race has them open under."""
 
 
 def made_ahead(place: Workplace, job: Job) -> ByPeers:
@@ -42,8 +44,8 @@ def made_ahead(place: Workplace, job: Job) -> ByPeers:
     made = made_by_all(place, job)
     if not made.files:
         return made
-    entrants = _entrants(place, job, made.files, place.best_beyond(job))
-    return replace(made, waiting=place.open_ahead(job, entrants))
+    under = place.best_beyond(job)
+    return replace(made, waiting=place.open_ahead(job, _entrants(place, job, made.files, under)), under=under)
 
 
 def made_by_all(place: Workplace, job: Job) -> ByPeers:
@@ -91,7 +93,11 @@ def _python(place: Workplace) -> tuple[str, ...]:
 
 def cells_of(place: Workplace, job: Job, made: ByPeers, best: Mapping[str, str]) -> list[Cell]:
     """All under the original's `best` options; those that do not run so, in a default session."""
-    cells = {**made.cells, **_timed(place, job, made.files, best, made.waiting)}
+    waiting = made.waiting
+    if waiting is not None and made.under != best:  # found since, or found to be others
+        place.room.dismiss(waiting)
+        waiting = None
+    cells = {**made.cells, **_timed(place, job, made.files, best, waiting)}
     failed = {m: made.files[m] for m in made.files if best and cells[m].status in ("failed", "timed out")}
     cells |= _timed(place, job, failed, {})
     cells |= {method: cells[other].model_copy(update={"method": method}) for method, other in made.same.items()}

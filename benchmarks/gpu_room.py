@@ -66,10 +66,12 @@ class Room:
             return answer
         raise OutOfTime if done.returncode == TIMED_OUT and patience < seconds else StepFailed(done)
 
-    def dismiss(self) -> None:
-        for waiting in self.everyone:
-            waiting.dismiss()
-        self.everyone.clear()
+    def dismiss(self, *those: Waiting) -> None:
+        """All, where none are named."""
+        gone = those or tuple(self.everyone)
+        Waiting.dismiss_all(gone)
+        for waiting in gone:
+            self.everyone.remove(waiting)
 
 
 def _free() -> float:

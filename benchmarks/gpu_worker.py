@@ -8,6 +8,7 @@ TASK is what the step's function is given, ANSWER what it returns.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import json
@@ -40,7 +41,7 @@ from superopt.runtime.session import Session
 from superopt.search.deployments import search_deployment
 
 MODES = {EAGER: "", COMPILED: "reduce-overhead", TUNED: "max-autotune"}
-ROUGHLY = 0.05  # of the time, to warm torch up
+ROUGHLY = 0.05  # of the time, to warm up
 
 Entrant: TypeAlias = "tuple[str, str, Mapping[str, str]]"
 """Name, model, session options."""
@@ -74,7 +75,7 @@ def race(
     gate: str = "",
 ) -> dict[str, Any]:
     """All entrants in one interleaved run, each against the first, every one opened once. With a `gate` they are timed
-    when that is opened, on all cores: opening networks takes far longer than timing them."""
+    when that is opened, no longer bound to a share of the cores: opening networks takes far longer than timing them."""
     files, ours = _files(work, place), turn_of(turn)
     feeds, reference = read_arrays(files.inputs), list(read_arrays(files.reference).values())
     errors: dict[str, float | str] = {}
@@ -105,7 +106,8 @@ def _pass(gate: str) -> None:
     if gate:
         Gate(Path(gate)).wait()
         for thread in Path("/proc/self/task").iterdir():  # onnxruntime's own have been started
-            os.sched_setaffinity(int(thread.name), range(os.cpu_count() or 1))
+            with contextlib.suppress(ProcessLookupError):  # it has ended since
+                os.sched_setaffinity(int(thread.name), range(os.cpu_count() or 1))
 
 
 def _contest(runners: Sequence[Runner], names: Sequence[str], seconds: float, ours: Turn) -> Comparison:
@@ -123,7 +125,7 @@ def run_torch(
     work: str, place: list[Any], target: str, seconds: float, method: str, turn: str = "", gate: str = ""
 ) -> dict[str, Any]:
     """The network in torch, its tensors on the device, each run waited for: as onnxruntime is timed with bound
-    inputs and outputs. With a `gate` it is timed when that is opened, on all cores."""
+    inputs and outputs. With a `gate` it is timed when that is opened, no longer bound to a share of the cores."""
     import torch  # pyright: ignore[reportMissingImports]
 
     files = _files(work, place)

@@ -15,7 +15,8 @@ import argparse
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,6 +32,8 @@ from superopt.runtime.session import Session
 RUNS = 5
 WIDTH = 96
 Launched: TypeAlias = "list[tuple[str, float]]"
+Recorded: TypeAlias = "tuple[str, Launched]"
+"""Whose kernels, and they."""
 
 
 def recorded(run: Callable[[], None]) -> Launched:
@@ -80,7 +83,7 @@ def table(title: str, launched: Launched, top: int) -> str:
     return "\n".join(lines)
 
 
-def ours(folder: Path) -> tuple[str, Launched]:
+def ours(folder: Path) -> Recorded:
     report = Report.model_validate_json((folder / "superopt.json").read_text())
     changed = report.returned == "optimized"
     options = dict(report.deployment.options) if report.deployment else {}
@@ -89,7 +92,7 @@ def ours(folder: Path) -> tuple[str, Launched]:
     return ("superopt" if changed else "the original"), run_by_us(folder, model, options)
 
 
-def original(folder: Path, under: str) -> tuple[str, Launched]:
+def original(folder: Path, under: str) -> Recorded:
     options = dict(each.split("=", 1) for each in under.split(",") if each)
     named = {f"cuda.{name}": value for name, value in options.items()}
     return f"the original under {under or 'no options'}", run_by_us(folder, folder / "model.onnx", named)
@@ -114,6 +117,12 @@ def compiled(folder: Path, place: list[Any]) -> Launched:
         return recorded(run)
 
 
+def runs(folder: Path, place: list[Any], under: Sequence[str], torch_too: bool) -> list[Callable[[], Recorded]]:
+    """What is to be looked at."""
+    mine = [partial(original, folder, options) for options in under] or [partial(ours, folder)]
+    return [*mine, *([lambda: ("torch.compile", compiled(folder, place))] if torch_too else [])]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
@@ -126,10 +135,10 @@ def main() -> int:
         name, dtype, batch = folder.name.rsplit("-", 2)
         print(f"# {name} {dtype} {batch}")
         try:
-            found = [original(folder, under) for under in given.under] if given.under else [ours(folder)]
-            if not given.no_torch:
-                found.append(("torch.compile", compiled(folder, [name, dtype, int(batch[1:])])))
-            print("\n".join(table(title, launched, given.top) for title, launched in found), flush=True)
+            found: list[Recorded] = []
+            for run in runs(folder, [name, dtype, int(batch[1:])], given.under or (), not given.no_torch):
+                found.append(run())
+                print(table(*found[-1], given.top), flush=True)
             if given.in_order:
                 told = "\n\n".join(f"{title}\n{last_run(launched)}" for title, launched in found)
                 (given.in_order / f"kernels-{folder.name}.txt").write_text(told + "\n")

@@ -21,13 +21,13 @@ class Gate:
 
     def __init__(self, folder: Path) -> None:
         self._ready, self._open = folder / "ready", folder / "open"
+        self._opener = int((folder / "opener").read_text())
 
     def wait(self) -> None:
-        """Until it is opened; ends with whoever would open it."""
-        parent = os.getppid()
+        """Until it is opened; ends with whoever would open it, who may be gone already."""
         self._ready.touch()
         while not self._open.exists():
-            if os.getppid() != parent:
+            if os.getppid() != self._opener:
                 raise SystemExit("nobody is left to wait for")
             time.sleep(GLANCE)
 
@@ -40,6 +40,7 @@ class Waiting:
         for old in folder.iterdir():
             old.unlink()
         self.folder, self._answer, self._log = folder, folder / "answer.json", folder / "log"
+        (folder / "opener").write_text(str(os.getpid()))
         asked = folder / "task.json"
         asked.write_text(json.dumps({**task, "gate": str(folder)}))
         words = [str(word) for word in (*command, asked, self._answer)]
@@ -75,3 +76,8 @@ class Waiting:
 
     def dismiss(self) -> None:
         end(self._process)
+
+    @staticmethod
+    def dismiss_all(those: Sequence[Waiting]) -> None:
+        """At once: each takes a while to give back what it has on a device."""
+        end(*(waiting._process for waiting in those))

@@ -88,13 +88,19 @@ def product(node: Node, op: str, measures: Measures) -> Amounts:
 
 def _by_addresses(node: Node, op: str, measures: Measures) -> bool:
     """Where a matrix of one operand goes with several of the other, in no regular steps for all that onnxruntime
-    knows: it writes down where each one lies, and sends that to the device in every run."""
-    shapes = [measures.shape(operand(node, k)) for k in (0, _FILTERS.get(op, 1))]
-    batches = [
-        shape[1:-1] if node.attribute(f"transBatch{name}", 0) else shape[:-2]
-        for shape, name in zip(shapes, "AB", strict=True)
-    ]
-    return all(len(shape) > 2 for shape in shapes) and batches[0] != batches[1]
+    knows: it writes down where each one lies, and sends that to the device in every run. It knows one matrix on the
+    right for all rows on the left, which is one large product, and as many matrices on either side."""
+    left, right = (measures.shape(operand(node, k)) for k in (0, _FILTERS.get(op, 1)))
+    counts = _count(left, node.attribute("transBatchA", 0)), _count(right, node.attribute("transBatchB", 0))
+    is_turned = any(node.attribute(name, 0) for name in ("transA", "transBatchA", "transBatchB"))
+    if max(counts) == 1 or (counts[1] == 1 and len(left) >= len(right) and not is_turned):
+        return False
+    return len(left) < 3 or (len(right) > 2 and counts[0] != counts[1])
+
+
+def _count(shape: tuple[int, ...], batch_is_turned: object) -> int:
+    """Matrices of an operand, whose batch may stand between its rows and its columns."""
+    return math.prod(shape[1:-1] if batch_is_turned else shape[:-2])
 
 
 def _matrices(node: Node, measures: Measures) -> float:

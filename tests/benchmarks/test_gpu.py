@@ -371,15 +371,19 @@ def test_models_are_optimized_and_compiled_side_by_side_and_raced_when_all_are_d
     assert work.reserved == 0.0
 
 
-def test_what_no_time_is_left_to_race_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_done", [True, False])
+def test_what_no_time_is_left_to_race_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
     begun: list[str] = []
     monkeypatch.setattr(Workplace, "work_ahead", lambda _, job: begun.append(job.model))
+    monkeypatch.setattr(Workplace, "is_ahead", lambda _, job: is_done)
     jobs = [Job(model, "fp16", 1, CORE) for model in ("bert_base", "resnet50")]
     work = place(
         tmp_path, seconds=100.0 + 2 * (1.0 + gpu.STARTING) - 1.0
     )  # with the race of one, there is no room for another
     gpu.work_ahead(work, jobs, Pace({OURS: [100.0] * 1000}))
-    assert begun == ["bert_base"]
+    assert begun == (["bert_base"] if is_done else ["bert_base", "resnet50"]), "what is not there needs no race"
 
 
 def test_where_no_more_can_wait_those_that_do_are_timed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,6 +427,23 @@ def test_what_fails_ahead_is_told_and_not_tried_again(tmp_path: Path, monkeypatc
     gpu.measure(work, ledger, [made(work)], Pace())
     assert ledger.cells["bert_base", "fp16", 1, COMPILED].detail == "SIGABRT: abort"
     assert len(begun) == 1
+
+
+def test_what_was_too_slow_beside_others_is_tried_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = place(tmp_path)
+    work.beside = 2
+
+    def prepared(_: Room, *words: object) -> Waiting:
+        raise StepFailed(Done(TIMED_OUT, "stopped"))
+
+    def step(_: Workplace, name: str, *__: Any, **task: Any) -> Any:
+        return {**raced(COMPILED, {COMPILED: 1e-3}), "ready": 70.0}
+
+    monkeypatch.setattr(Room, "prepared", prepared)
+    monkeypatch.setattr(Workplace, "step", step)
+    ledger = Ledger.opened(tmp_path / "out.json", [], run("one"))
+    gpu.measure(work, ledger, [made(work)], Pace())
+    assert ledger.cells["bert_base", "fp16", 1, COMPILED].median == 1e-3
 
 
 def test_what_no_time_was_left_to_finish_is_left_for_the_next_run(tmp_path: Path) -> None:

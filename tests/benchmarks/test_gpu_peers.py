@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from benchmarks.gpu_jobs import Workplace, files_of
 from benchmarks.gpu_plan import Job
 from benchmarks.gpu_race import Race
 from benchmarks.gpu_steps import StepFailed
+from benchmarks.waiting import Waiting
 from superopt.cost.result import Comparison, PairTiming, SubjectTiming
 from superopt.report import Interval, Latency
 
@@ -101,6 +103,36 @@ def test_equal_results_are_timed_once_and_nobody_costs_the_others_theirs(
         assert cells[peer].median == 0.5
         assert cells[peer].over_default == pytest.approx(0.5)
         assert cells[peer].options == GRAPH
+
+
+def test_a_race_that_was_opened_under_other_options_is_opened_anew(
+    work: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    races: list[Any] = []
+
+    def race(self: Workplace, job: Job, entrants: Sequence[Any], waiting: Any = None) -> Race:
+        races.append((dict(entrants[1][2]), waiting))
+        return raced(entrants)
+
+    class Held(Waiting):
+        def __init__(self, entrants: Sequence[Any]) -> None:
+            self._process = subprocess.Popen(["sleep", "60"], start_new_session=True)
+            self.entrants = entrants
+
+    def open_ahead(place: Workplace, job: Job, entrants: Sequence[Any]) -> Waiting:
+        place.room.everyone.append(held := Held(entrants))
+        return held
+
+    monkeypatch.setattr(Workplace, "race", race)
+    monkeypatch.setattr(Workplace, "open_ahead", open_ahead)
+    best = work.best.pop(JOB.place)
+    work.work_ahead(JOB)
+    (held,) = work.room.everyone
+    work.best[JOB.place] = best  # superopt's job, beside it, has found them since
+    assert next(c for c in work.cells(JOB) if c.method == "onnxslim").options == GRAPH
+    assert races == [(GRAPH, None)]
+    assert held._process.poll() is not None
+    assert not work.room.everyone
 
 
 def test_what_does_not_run_under_the_best_options_runs_under_none(

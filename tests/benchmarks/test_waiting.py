@@ -68,7 +68,9 @@ def test_one_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     assert done.returncode == TIMED_OUT
 
 
-def test_it_ends_with_who_would_open_its_gate(tmp_path: Path) -> None:
+@pytest.mark.parametrize("loads", [0.0, 1.0])
+def test_it_ends_with_who_would_open_its_gate(tmp_path: Path, loads: float) -> None:
+    """Who may be gone before it has come so far."""
     script = tmp_path / "worker.py"
     script.write_text(WORKER.format(root=str(ROOT)))
     starts = f"""
@@ -76,8 +78,9 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
 from benchmarks.waiting import Waiting
-waiting = Waiting((sys.executable, {str(script)!r}), {{"fails": "", "loads": 0}}, Path({str(tmp_path / "waiting")!r}))
-assert waiting.until_ready(30) is None
+task = {{"fails": "", "loads": {loads}}}
+waiting = Waiting((sys.executable, {str(script)!r}), task, Path({str(tmp_path / "waiting")!r}))
+assert {loads} or waiting.until_ready(30) is None
 print(waiting._process.pid)
 """
     told = subprocess.run([sys.executable, "-c", starts], capture_output=True, text=True, check=True)
@@ -86,3 +89,4 @@ print(waiting._process.pid)
     while gone.exists() and time.monotonic() < until:
         time.sleep(0.05)
     assert not gone.exists()
+    assert "nobody is left" in (tmp_path / "waiting" / "log").read_text()

@@ -44,6 +44,34 @@ def test_columns_that_eight_does_not_divide_are_told():
     assert spelled["product operation ragged float16"] == odd["product operation ragged float16"]
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "attributes", "addresses"),
+    [
+        ((16, 49, 96), (96, 288), {}, False),  # one large product
+        ((16, 49, 96), (1, 96, 288), {}, False),
+        ((16, 49, 96), (16, 96, 288), {}, False),  # a matrix for each
+        ((1, 16, 49, 96), (16, 96, 288), {}, False),
+        ((49, 96), (1, 96, 288), {}, False),  # one of each
+        ((49, 96), (16, 96, 288), {}, True),
+        ((16, 3, 49, 96), (16, 1, 96, 288), {}, True),
+        ((16, 49, 96), (1, 96, 288), {"transBatchA": 1}, True),
+        ((16, 49, 96), (96, 288), {"transBatchA": 1}, False),
+    ],
+)
+def test_products_whose_matrices_are_found_by_address_are_told(
+    left: tuple[int, ...], right: tuple[int, ...], attributes: dict[str, int], addresses: bool
+):
+    operands = [data(0, left), data(1, right)]
+    found = counted(node("FusedMatMul", operands, (16, 49, 288), domain="com.microsoft", attributes=attributes))
+    assert found.get("product run by addresses", 0) == addresses
+
+
+def test_a_bias_beside_a_residual_is_told_by_the_row():
+    rows = [data(0, (2, 5, 4)), weights(4), data(1, (2, 5, 4))]
+    found = counted(node("BiasAdd", rows, (2, 5, 4), domain="com.microsoft"))
+    assert found["element-wise run row"] == 10
+
+
 def test_a_bias_of_a_product_is_told_wherever_it_is_written():
     x, w = data(0, (5, 3)), weights(3, 4)
     gemm = counted(node("Gemm", [x, w, weights(4)], (5, 4)))
