@@ -17,7 +17,7 @@ from superopt.ir.tensor import Array, ArrayTensor, Tensor
 from superopt.ir.types import DType, TensorType
 from superopt.ops.condition import Condition
 from superopt.rewrite.conflict import Conflict
-from superopt.rewrite.match import Match
+from superopt.rewrite.found import Match
 from superopt.rewrite.pattern import compile_pattern
 from superopt.rewrite.piece import Piece, Tag, new_nodes
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks

@@ -15,9 +15,9 @@ from superopt.ops.formula import Illegal, NotCovered
 from superopt.ops.index import Index, Poly, same, symbol
 from superopt.ops.registry import Registry
 from superopt.partial.terms import Terms
+from superopt.rewrite.confirm import Bound
 from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.expression import Name, evaluate
-from superopt.rewrite.match import Bound
 from superopt.rewrite.program import Program
 from superopt.rewrite.reading import Undetermined, strictly
 from superopt.rewrite.rule import Block, Rule

@@ -13,9 +13,9 @@ from functools import cached_property
 from superopt.ops.formula import Tensor
 from superopt.ops.registry import Registry
 from superopt.partial.derivation import Use
+from superopt.rewrite.confirm import Bound
 from superopt.rewrite.editing import in_shapes, in_steps, substituted
 from superopt.rewrite.expression import Binary, Expression, Literal, Name
-from superopt.rewrite.match import Bound
 from superopt.rewrite.program import Keep, Program
 from superopt.rewrite.rule import Block, Call, Given, Operand, Rule, Step
 from superopt.rewrite.text import parse_rules

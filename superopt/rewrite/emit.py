@@ -23,8 +23,8 @@ from superopt.rewrite.bind import is_default
 from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import Constants
 from superopt.rewrite.expression import evaluate
+from superopt.rewrite.found import Match
 from superopt.rewrite.kernels import runs_on_cuda
-from superopt.rewrite.match import Match
 from superopt.rewrite.numerals import held, held_all, number_of, rounded, rounds_to
 from superopt.rewrite.program import find
 from superopt.rewrite.reading import NARROW_FLOATS, Reader, Reading, Undetermined, strictly

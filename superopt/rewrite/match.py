@@ -1,34 +1,32 @@
 """Where a rule's left side occurs in a graph, and if not, why not.
 
-A match binds the rule's inputs to values, its sizes to numbers or symbols, its attributes to what the nodes say. It is
-only returned after the rule's own program, run on what was bound, gave the shapes that the graph has and met every
-condition: an open question about a symbolic size is no match.
+A match binds the rule's inputs to values, its sizes to numbers or symbols, its attributes to what the nodes say, and is
+only returned where it is confirmed (confirm.py).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 from superopt.ir.graph import Node, Value, make_node
 from superopt.ir.types import DType
-from superopt.ops.condition import Condition, deciding
-from superopt.ops.formula import Illegal, NotCovered, Tensor
-from superopt.ops.index import Index, same
+from superopt.ops.formula import Illegal, NotCovered
+from superopt.ops.index import Index
 from superopt.ops.registry import Registry
 from superopt.rewrite.bind import Bindings
+from superopt.rewrite.confirm import confirmed
 from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import Constants
 from superopt.rewrite.expression import evaluate
+from superopt.rewrite.found import Match
 from superopt.rewrite.numerals import number_of, rounds_to
 from superopt.rewrite.pattern import Climb, Input, Pattern, PatternNode, Result, Scalar
-from superopt.rewrite.program import Impossible, Program, RealFact, Source, block_ranks, find
-from superopt.rewrite.reading import Reader, Reading, Undetermined, exact, strictly
+from superopt.rewrite.program import Impossible
+from superopt.rewrite.reading import Reader, Reading, Undetermined, exact
 from superopt.rewrite.rule import Block, Given
-from superopt.rewrite.sizes import Sizes, decide, dtype_of
+from superopt.rewrite.sizes import Sizes, dtype_of
 from superopt.rewrite.synonyms import stands_for
 
 
@@ -52,32 +50,6 @@ class Mismatch:
     depth: int = 0
     nodes: tuple[Node, ...] = ()
     """The nodes that it is about: those that had fitted, and the one that did not."""
-
-
-@dataclass(frozen=True)
-class Match:
-    pattern: Pattern
-    nodes: tuple[Node, ...]
-    """Graph nodes, by the pattern's."""
-    inputs: Mapping[str, Value]
-    coerced: Mapping[str, tuple[Index, ...]]
-    """Constants that the rule sees with fewer or more leading axes of size 1."""
-    names: Mapping[str, Any]
-    """Sizes, blocks, attributes, bundles, numbers."""
-    dtype: DType
-    tensors: Mapping[str, Tensor] = field(repr=False)
-    """Inputs and left side as the rule's program computes them."""
-
-    @property
-    def results(self) -> dict[str, Value]:
-        """The values that the right side computes again."""
-        found: dict[str, Value] = {}
-        for name, reference in self.pattern.results.items():
-            if isinstance(reference, Result):
-                found[name] = Value(self.nodes[reference.node], reference.output)
-            else:
-                found[name] = self.inputs[reference.name]
-        return found
 
 
 @dataclass
@@ -282,93 +254,15 @@ class Matcher:
     def _verified(self, pattern: Pattern, bound: Bindings) -> Match | None:
         """The match, after the rule's own program has agreed with what was bound."""
         try:
-            names = bound.settled(pattern.rule)
-            _refuse_unproved_ranks(pattern, names)
-            dtype = bound.dtype
-            if dtype is None:
-                raise Conflict("the element type is not known")
-            if not dtype.is_float and any(find(c, self.registry).elements == "real" for c in pattern.rule.calls):
-                raise Conflict(f"the rule holds for real numbers, the elements are {dtype}")
-            tensors = self._run_left(pattern, bound, names)
-            self._refuse_loops(pattern, bound)
+            return confirmed(pattern, bound, self.registry, self.sizes)
         except (Conflict, Impossible, Illegal, NotCovered, Undetermined, ZeroDivisionError) as error:
             self._note(bound, str(error) or type(error).__name__)
             return None
-        nodes = tuple(bound.nodes[k] for k in range(len(pattern.nodes)))
-        return Match(pattern, nodes, dict(bound.inputs), dict(bound.coerced), names, dtype, tensors)
-
-    def _run_left(self, pattern: Pattern, bound: Bindings, names: Mapping[str, Any]) -> dict[str, Tensor]:
-        rule = pattern.rule
-        made: list[Tensor] = []
-
-        def keep(_: str, tensor: Tensor) -> Tensor:
-            made.append(tensor)
-            return tensor
-
-        program = Program(rule, self.registry, Bound(names), keep, dict(names))
-        with deciding(strictly):
-            _refuse_unproved_sizes(pattern, names, program.source)
-            program.start({block: names[f"|{block}|"] for block in rule.blocks})
-            tensors = program.run(rule.left)
-            for reference, tensor in zip(pattern.made, made, strict=True):
-                self._compare(tensor, bound.nodes[reference.node], reference.output)
-            program.refuse_unused_conditions()
-        return tensors
-
-    def _compare(self, tensor: Tensor, node: Node, output: int) -> None:
-        """Every value on the way must have the shape that the rule gives it, or constants are larger than it says."""
-        if output >= len(node.outputs):
-            raise Conflict(f"{node.kind} has fewer results here than in the rule")
-        shape = self.sizes.shape(Value(node, output))
-        if shape is None or len(shape) != tensor.rank:
-            raise Conflict(f"a result of {node.kind} has another rank than the rule gives it")
-        for found, expected in zip(shape, tensor.shape, strict=True):
-            if isinstance(found, int) and not same(found, expected):
-                raise Conflict(f"a result of {node.kind} has another shape than the rule gives it")
-
-    def _refuse_loops(self, pattern: Pattern, bound: Bindings) -> None:
-        """With several results, an input may depend on one of them; computing them together would go in circles."""
-        if len(pattern.roots) < 2:
-            return
-        made = {bound.nodes[root] for root in pattern.roots}
-        seen: set[Node] = set()
-        stack = [v.node for v in bound.inputs.values() if v.node is not None]
-        while stack:
-            node = stack.pop()
-            if node in made:
-                raise Conflict("an input depends on one of the results")
-            if node in seen:
-                continue
-            seen.add(node)
-            stack += [v.producer for v in node.operands if isinstance(v.producer, Node)]
 
     def _note(self, bound: Bindings, reason: str, *further: Node) -> None:
         if self.reasons is not None:
             nodes = (*bound.nodes.values(), *further)
             self.reasons.append(Mismatch(reason, len(bound.nodes) + len(bound.inputs), nodes))
-
-
-class Bound:
-    """Hands out what was bound, where a proof hands out symbols."""
-
-    def __init__(self, names: Mapping[str, Any]) -> None:
-        self.names = names
-
-    def positive(self, name: str) -> Any:
-        raise Conflict(f"{name} is not determined by the pattern")
-
-    natural = real = positive
-
-    def choose(self, count: int) -> int:
-        raise Conflict("attributes are not determined by the pattern")
-
-    def assume(self, condition: Condition | bool) -> None:
-        holds = decide(condition)
-        if holds is not True:
-            raise Conflict(f"it is not so, or not known, that {condition}")
-
-    def assume_real(self, fact: RealFact) -> None:
-        raise Conflict(f"{fact.name} is not determined by the pattern")
 
 
 def _element_type(value: Value) -> DType:
@@ -387,25 +281,3 @@ def _coerced(shape: tuple[Index, ...], given: Given) -> tuple[Index, ...]:
         return (*(1 for _ in range(rank - len(shape))), *shape)
     extra = shape[: len(shape) - rank]
     return shape[len(extra) :] if all(isinstance(n, int) and n == 1 for n in extra) else shape
-
-
-def _refuse_unproved_sizes(pattern: Pattern, names: Mapping[str, Any], source: Source) -> None:
-    """Proofs are about sizes of at least 1, whole numbers of at least 0, and numbers that are finite."""
-    rule = pattern.rule
-    for size in (*(names.get(s, 1) for s in rule.sizes), *(n for block in rule.blocks for n in names[block])):
-        source.assume(size >= 1)
-    for given in rule.given:
-        value = names.get(given.name, 0)
-        if isinstance(value, list):
-            raise Conflict(f"{given.name} is {value}, expected one number")
-        if given.kind == "int":
-            source.assume(value >= 0)
-        elif given.kind == "real" and not (isinstance(value, int | Fraction) or math.isfinite(value)):
-            raise Conflict(f"{given.name} is {value}")
-
-
-def _refuse_unproved_ranks(pattern: Pattern, names: Mapping[str, Any]) -> None:
-    """Proofs went through blocks of some numbers of axes, and say nothing of others."""
-    found = {block: names[f"|{block}|"] for block in pattern.rule.blocks}
-    if found and found not in block_ranks(pattern.rule):
-        raise Conflict(f"proved for fewer axes than {', '.join(f'{k} {b}' for b, k in found.items())}")

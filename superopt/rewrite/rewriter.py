@@ -11,7 +11,8 @@ from superopt.rewrite.below import Below
 from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import WITHOUT_FORMULA, Constants
 from superopt.rewrite.emit import Emitter, Vocabulary
-from superopt.rewrite.match import Match, Matcher, Mismatch
+from superopt.rewrite.found import Match
+from superopt.rewrite.match import Matcher, Mismatch
 from superopt.rewrite.pattern import Pattern, compile_pattern, first_operator
 from superopt.rewrite.piece import Piece, new_nodes, rewritten
 from superopt.rewrite.reading import Reader

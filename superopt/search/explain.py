@@ -18,7 +18,8 @@ from superopt.normalize import Normalized, normalize
 from superopt.options import Options
 from superopt.report import Explained, ExplainReport, Report, RuleAttempt
 from superopt.rewrite.emit import Vocabulary
-from superopt.rewrite.match import Match, Mismatch
+from superopt.rewrite.found import Match
+from superopt.rewrite.match import Mismatch
 from superopt.rewrite.pattern import Pattern
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken

@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from superopt.ir.graph import Node, Value
+from superopt.rewrite.found import Match
 from superopt.rewrite.likeness import Likeness
-from superopt.rewrite.match import Match
 from superopt.rewrite.pattern import Sort
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken

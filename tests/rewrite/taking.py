@@ -17,7 +17,7 @@ from superopt.ir.onnx import Model, encode, parse
 from superopt.ir.onnx.save import serialize
 from superopt.ir.types import TensorType, Type
 from superopt.rewrite.emit import Vocabulary
-from superopt.rewrite.match import Match
+from superopt.rewrite.found import Match
 from superopt.rewrite.pattern import Pattern
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules

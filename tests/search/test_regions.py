@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 from superopt.errors import CannotReplay
 from superopt.ir.graph import Node, Value
-from superopt.rewrite.match import Match
+from superopt.rewrite.found import Match
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
 from superopt.rewrite.weights import CannotCombine
