@@ -8,7 +8,6 @@
     │   ├── BadText              a line of text form or rule that does not parse
     │   ├── CannotWrite          the output path is not writable, the disk is full
     │   └── CannotRun            onnxruntime refuses the model or its inputs
-    ├── CheckFailed              exit 1: two models differ
     ├── CannotReplay             exit 1: a rewrite that a trace tells of cannot be made
     ├── WorkerDied               exit 1: the child process crashed; the original was kept
     └── LimitHit                 exit 3: a limit on time, memory or size was reached
@@ -54,10 +53,6 @@ class BadText(BadInput):
     def __init__(self, message: str, source: str, line: int, column: int, text: str) -> None:
         self.message, self.source, self.line, self.column = message, source, line, column
         super().__init__(f"{source}:{line}:{column}: {message}\n  {text}\n  {' ' * (column - 1)}^")
-
-
-class CheckFailed(SuperoptError):
-    exit_code = 1
 
 
 class CannotReplay(SuperoptError):

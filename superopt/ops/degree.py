@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeAlias
 
 from superopt.ops.element import (
@@ -35,10 +34,6 @@ def degrees(tensor: Tensor, name: str) -> Degrees:
 def is_linear(tensor: Tensor, name: str) -> bool:
     """Every term has the input once: f(a·x + b·y) = a·f(x) + b·f(y)."""
     return degrees(tensor, name) == frozenset({1})
-
-
-def linear_inputs(tensor: Tensor, names: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(name for name in names if is_linear(tensor, name))
 
 
 def _degrees(e: Element, name: str) -> Degrees:

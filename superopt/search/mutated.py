@@ -6,7 +6,7 @@ region of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from superopt.errors import CannotReplay
 from superopt.ir.graph import Node
@@ -23,47 +23,18 @@ Offer = tuple[Region, Sequence[Candidate]]
 """A region with what mutants make of it, itself first."""
 
 
-def mutated_in_turns(
-    piece: Piece, where: str, rules: Rules, rewriter: Rewriter, scales: Scales, is_kept: Callable[[str], bool]
-) -> Iterator[list[Offer]]:
-    """Regions that mutants may stand in, turn by turn. `is_kept` tells of a kind of region, when the turn is over,
-    whether a mutant stands there now; where none does, the nodes are free again for smaller programs."""
-    taken: set[Node] = set()
-    refused: set[str] = set()
-    while found := list(mutated_regions(piece, where, rules, rewriter, scales, taken=taken, refused=refused)):
-        yield found
-        kinds = [scales.structure(region) for region, _ in found]
-        refused_now = {kind for kind in kinds if not is_kept(kind)}
-        if not refused_now:
-            break
-        refused |= refused_now
-        for (region, _), kind in zip(found, kinds, strict=True):
-            taken.update(region.members if kind not in refused else ())
-
-
-def mutated_regions(
-    piece: Piece,
-    where: str,
-    rules: Rules,
-    rewriter: Rewriter,
-    scales: Scales,
-    *,
-    taken: Collection[Node] = (),
-    refused: Container[str] = (),
-) -> Iterator[Offer]:
+def mutated_regions(piece: Piece, where: str, rules: Rules, rewriter: Rewriter, scales: Scales) -> Iterator[Offer]:
     """Regions that have no node in common; those that differ in their weights alone with what mutants make of the first
-    of them. None has a node that is `taken`, or is of a kind of region that was `refused`."""
+    of them."""
     partial = [rules.patterns[name] for name, rule in rules.patterns.rules.items() if rule.is_partial]
     patterns = [pattern for pattern in partial if pattern.roots]
-    inside = set(taken)
+    inside: set[Node] = set()
     known: dict[str, Sequence[Candidate]] = {}
     for place in places(piece, rewriter) if patterns else ():
         if not inside.isdisjoint(place.around) or not is_region(piece, place.around):
             continue
         region = extract(piece, place.around, where)
         kind = scales.structure(region)
-        if kind in refused:
-            continue
         if kind not in known:
             known[kind] = [c for c in candidates_of(region, patterns, rewriter, scales) if _is_about(c, place)]
         if known[kind]:

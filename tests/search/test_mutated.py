@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +21,7 @@ from superopt.rewrite.rewriter import Rewriter, Rules
 from superopt.rewrite.rule import Rule
 from superopt.rewrite.whole import piece_of
 from superopt.search.learning import Learner
-from superopt.search.mutated import mutated_in_turns
+from superopt.search.mutated import mutated_regions
 from superopt.search.regions import cut
 from superopt.search.scales import Scales
 from tests.search.clocks import Counting
@@ -99,8 +98,8 @@ def three_images() -> onnx.ModelProto:
     return model(nodes, {f"x{n}": shape for n in range(3)}, weights, {f"y{n}": shape for n in range(3)})
 
 
-def turns(kept: Collection[int]) -> list[list[int]]:
-    """How many convolutions the regions of each turn have, where mutants are kept in regions of so many."""
+def test_regions_of_mutants_have_no_node_in_common() -> None:
+    """The larger program has its nodes to itself."""
     opened = parse(three_images().SerializeToString())
     rewriter = Rewriter(REGISTRY, 17, Vocabulary())
     piece = piece_of(opened.graph, rewriter.constants)
@@ -111,24 +110,7 @@ def turns(kept: Collection[int]) -> list[list[int]]:
 
     rules = Rules([first(2, canvases), first(1, tiles)], REGISTRY)
     scales = Scales(opened, {}, Learner(Predictor({}, DEVICE)), Counting())  # pyright: ignore[reportArgumentType]
-    found: list[list[int]] = []
-    sizes: dict[str, int] = {}
-    for offers in mutated_in_turns(piece, "", rules, rewriter, scales, lambda kind: sizes[kind] in kept):
-        sizes.update((scales.structure(region), len(region.members)) for region, _ in offers)
-        found.append([len(region.members) for region, _ in offers])
-    return found
-
-
-@pytest.mark.parametrize(
-    ("kept", "expected"),
-    [
-        ((1, 2), [[2, 1]]),
-        ((1,), [[2, 1], [1, 1]]),
-        ((2,), [[2, 1]]),
-        ((), [[2, 1]]),
-    ],
-    ids=["both", "the smaller", "the larger", "none"],
-)  # fmt: skip
-def test_nodes_of_a_program_that_is_refused_are_free_again(kept: Collection[int], expected: list[list[int]]) -> None:
-    """A kind of region that was kept is offered wherever there is room for it now, one that was refused is not."""
-    assert turns(kept) == expected
+    offers = list(mutated_regions(piece, "", rules, rewriter, scales))
+    assert [len(region.members) for region, _ in offers] == [2, 1]
+    assert len({node for region, _ in offers for node in region.members}) == 3
+    assert all(len(group) > 1 for _, group in offers)
