@@ -18,7 +18,7 @@ SERIES = ("superopt", "onnxruntime, best options", "torch.compile", "best peer")
 OTHERS: Others = (lambda cells, place: counts(cells, place, BEST), compiled, best_peer)
 
 
-def networks(cells: Cells) -> str | None:
+def networks(cells: Cells, device: str) -> str | None:
     """One at a time in float32, each network for itself; none before a GPU was measured."""
     shown = [place for place in gpu_table.places(cells) if place[1:] == gpu_table.SETTINGS[0]]
     groups: dict[str, list[float | None]] = {}
@@ -26,11 +26,11 @@ def networks(cells: Cells) -> str | None:
         if (default := counts(cells, place, DEFAULT)) is not None:
             others = (of(cells, place) for of in OTHERS)
             groups[place[0]] = [default.value, *(None if r is None else default.value / r.value for r in others)]
-    title = "Speed-up over onnxruntime's default session, float32, batch 1"
+    title = f"{device}: speed-up over onnxruntime's default session, float32, batch 1"
     return bars(title, SERIES, groups) if groups else None
 
 
-def settings(cells: Cells) -> str | None:
+def settings(cells: Cells, device: str) -> str | None:
     """Means of all networks in each type and batch size that several were measured in."""
     among = gpu_table.places(cells)
     groups: dict[str, list[float | None]] = {}
@@ -39,7 +39,7 @@ def settings(cells: Cells) -> str | None:
         if found is not None:
             count, values = found
             groups[f"{dtype}, batch {batch}, {count} networks"] = values
-    title = "Speed-up over onnxruntime's default session, geometric means"
+    title = f"{device}: speed-up over onnxruntime's default session, geometric means"
     return bars(title, SERIES, groups) if groups else None
 
 

@@ -224,8 +224,9 @@ def page(folder: Path = RESULTS) -> str:
 
 def plots(folder: Path = RESULTS) -> dict[str, str]:
     """By the names of their files; none before a GPU was measured."""
-    cells = {cell.key: cell for cell in load_gpu(folder).cells}
-    drawn = {OVERVIEW: page_plots.settings(cells), EACH: page_plots.networks(cells)}
+    book = load_gpu(folder)
+    cells, device = {cell.key: cell for cell in book.cells}, _device(book)
+    drawn = {OVERVIEW: page_plots.settings(cells, device), EACH: page_plots.networks(cells, device)}
     return {name: svg for name, svg in drawn.items() if svg is not None}
 
 

@@ -107,7 +107,7 @@ def test_the_overview_shows_means_of_what_all_were_measured_on(measured: Path) -
 def test_who_was_not_measured_on_most_networks_has_no_mean(measured: Path) -> None:
     book = pages.load_gpu(measured)
     cells = {cell.key: cell for cell in book.cells if (cell.model, cell.method) != ("resnet50", COMPILED)}
-    drawn = page_plots.settings(cells)
+    drawn = page_plots.settings(cells, "GPU 1")
     assert drawn is not None
     assert _told(drawn)[1] == ["2.00", "1.00"]
 
