@@ -58,10 +58,15 @@ def each_form(rule: Rule, registry: Registry) -> Iterator[Rule]:
 
 
 def _marked(rule: Rule, registry: Registry) -> Rule:
-    """With `where finite` where a NaN that the left side passes on gets lost on the right."""
-    if rule.finite or find_lost_nan(rule, registry) is None:
-        return rule
-    return replace(rule, finite=True)
+    """Where a NaN that the left side passes on gets lost on the right: with inputs that are known to be finite, if they
+    are numbers, which mostly stand in the model; else with `where finite`."""
+    marked = rule
+    while not marked.finite and (name := find_lost_nan(marked, registry)) is not None:
+        (lost,) = (given for given in rule.given if given.name == name)
+        if lost.dims:
+            return replace(rule, finite=True)
+        marked = replace(marked, given=tuple(replace(g, kind="finite") if g.name == name else g for g in marked.given))
+    return marked
 
 
 class _Widener:

@@ -94,7 +94,8 @@ def _difference(instance: Instance, left: Tensor, right: Tensor) -> str | None:
 
 
 def find_lost_nan(rule: Rule, registry: Registry, *, wanted: int = FEW) -> str | None:
-    """An input whose NaN the left side always passes on and the right side never does; None where there is none."""
+    """The name of an input whose NaN the left side always passes on and the right side never does; None where there is
+    none."""
     for given in rule.given:
         if given.kind != "tensor":
             continue
@@ -110,7 +111,7 @@ def find_lost_nan(rule: Rule, registry: Registry, *, wanted: int = FEW) -> str |
             if kept:
                 break
         if seen and not kept:
-            return f"a NaN in {given.name} reaches the left side's results and never the right side's"
+            return given.name
     return None
 
 

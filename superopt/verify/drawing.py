@@ -81,10 +81,10 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def of_kind(given: Given, drawn: Array) -> Array:
-    """What was drawn, as an input of its kind may be."""
+    """What was drawn, as an input of its kind may be; one that can be written to, also where it has no axis."""
     if given.kind == "bool":
-        return (drawn > 0).astype(np.float64)
-    return np.abs(drawn) + LEAST_POSITIVE if given.kind == "positive" else drawn
+        return np.array(drawn > 0, dtype=np.float64)
+    return np.array(np.abs(drawn) + LEAST_POSITIVE if given.kind == "positive" else drawn)
 
 
 class Smallest(Numbers):

@@ -95,8 +95,7 @@ def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples:
         example = find_counterexample(rule, registry, wanted=FEW)
         if example is not None:
             return Verdict("refuted", example, 0, took())
-        lost = None if rule.finite else find_lost_nan(rule, registry)
-        lost = lost or (None if rule.finite else find_lost_guard(rule, registry))
+        lost = None if rule.finite else _lost(rule, registry)
         if lost is not None:
             return Verdict("refuted", f"true for numbers only, `where finite` is missing: {lost}", 0, took())
     verdict = _proof(rule, registry, started, seconds)
@@ -105,6 +104,14 @@ def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples:
         if example is not None:
             return Verdict("refuted", example, verdict.cases, took())
     return verdict
+
+
+def _lost(rule: Rule, registry: Registry) -> str | None:
+    """Why a rule is true for numbers only."""
+    name = find_lost_nan(rule, registry)
+    if name is not None:
+        return f"a NaN in {name} reaches the left side's results and never the right side's"
+    return find_lost_guard(rule, registry)
 
 
 def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Verdict:

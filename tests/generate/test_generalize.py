@@ -139,6 +139,12 @@ def test_rules_that_lose_a_nan_are_marked() -> None:
     assert all(form.finite for form in forms(rule, REGISTRY))
 
 
+def test_a_number_whose_nan_is_lost_is_known_to_be_finite_instead() -> None:
+    rule = read("  given x: [m, n]  s: []\n  y = Softmax(Add(x, s), axis=1)\n  =>\n  y = Softmax(x, axis=1)")
+    assert not any(form.finite for form in forms(rule, REGISTRY))
+    assert given(forms(rule, REGISTRY)[-1]) == "x: [m, n]  s: finite[]"
+
+
 def test_forms_are_rules_that_read_again() -> None:
     for name in ("matmul-move-column-scale", "slice-of-all", "max-of-relu"):
         for form in forms(particular(SHIPPED[name], {"b": 1}), REGISTRY):

@@ -1,0 +1,36 @@
+"""A NaN that the left side passes on and the right side does not: refuted, in inputs of any number of axes."""
+
+from __future__ import annotations
+
+import pytest
+
+from superopt.verify.counterexample import find_lost_nan
+from tests.verify.sides import REGISTRY, rule, verdict
+
+pytestmark = pytest.mark.unit
+
+SHIFTED = """
+    given x: [m, n]  s: {}
+    y = Softmax(Add(x, s), axis=1)
+    =>
+    y = Softmax(x, axis=1)"""
+
+
+@pytest.mark.parametrize("shape", ["[]", "[1]", "[m, 1]"])
+def test_a_shift_that_drops_out_takes_its_nan_along(shape: str) -> None:
+    assert find_lost_nan(rule(SHIFTED.format(shape)), REGISTRY) == "s"
+    found = verdict(SHIFTED.format(shape))
+    assert found.status == "refuted"
+    assert "`where finite` is missing: a NaN in s" in found.reason
+
+
+@pytest.mark.parametrize("shape", ["[]", "[1]", "[m, 1]"])
+def test_a_weight_that_is_known_to_be_finite_has_none(shape: str) -> None:
+    text = SHIFTED.format(f"finite{shape}")
+    assert find_lost_nan(rule(text), REGISTRY) is None
+    assert verdict(text).status == "proved"
+
+
+def test_what_stays_where_it_is_loses_nothing() -> None:
+    moved = "given x: [m, n]  s: []\n y = Neg(Add(x, s))\n =>\n y = Sub(Neg(x), s)"
+    assert find_lost_nan(rule(moved), REGISTRY) is None
