@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from superopt.check.compare import compare
+from superopt.check.empty import Careful
 from superopt.check.interface import interface_difference
 from superopt.check.noise import Own, own_gaps
 from superopt.check.randomness import DRAWS, summed_up, unlike
@@ -47,6 +48,7 @@ class Checker:
         self._how = (deployment or Deployment()).without_tf32
         self._shelf = Shelf(self._request.limits.memory_bytes)
         self._reference: Reference | None = None
+        self._careful = Careful()
         self._own: dict[int, Mapping[str, Own]] = {}
         """The original's gaps to itself, by ticket, of the runs that were in doubt once."""
 
@@ -62,7 +64,8 @@ class Checker:
         except CannotRun as error:
             return verdict.different(f"the candidate: {error}")
         with session:
-            reason = _interface(reference, session) or _run_candidate(reference, session, self._shelf, verdict, say)
+            reason = _interface(reference, session) or self._run(candidate, reference, session, verdict, say)
+        self._careful.close()
         give_back_free_memory()
         if reason:
             return verdict.different(reason)
@@ -76,14 +79,45 @@ class Checker:
 
         return verdict.concluded(evidence)
 
+    def never_empty(self, progress: Progress) -> frozenset[str] | None:
+        """Names of sizes that are never 0, as far as was tried; None where none may be, or the original does not
+        run."""
+        try:
+            return self._asked(progress).never_empty
+        except CannotRun:
+            return None
+
     def _asked(self, say: Progress) -> Reference:
         if self._reference is None:
             with open_model(self._original, self._how) as session:
-                self._reference = ask_original(self._original, session, self._request, self._shelf, say)
+                self._reference = ask_original(self._original, session, self._request, self._shelf, say, self._careful)
+            self._careful.close()
             give_back_free_memory()
         return self._reference
 
+    def _run(
+        self, candidate: Model | Path, reference: Reference, session: Session, verdict: Verdict, say: Progress
+    ) -> str:
+        """Hands what the candidate did to the verdict; answers why it differs where numbers are not needed for that."""
+        for run in reference.runs:
+            say(f"candidate: {run.case.text}")
+            times = DRAWS if run is reference.runs[0] and reference.draws else 1
+            feeds = reference.source.feeds
+            try:
+                found, *draws = [self._careful.run(candidate, session, run.case, feeds(run.case)) for _ in range(times)]
+            except CannotRun as error:
+                return f"the candidate refuses what the original accepts ({run.case.text}): {error}"
+            for name, own in reference.draws.items() if draws else ():
+                reason = unlike(own, [summed_up(outputs[name]) for outputs in (found, *draws)])
+                if reason:
+                    return f"random output {name}: {reason}"
+            expected = self._shelf.get(run.ticket)
+            told = [(n, rule) for n, rule in reference.rules.items() if n not in reference.draws]
+            verdict.add(run, {name: compare(expected[name], found[name], rule) for name, rule in told})
+        return ""
+
     def close(self) -> None:
+        self._careful.close()
         self._shelf.close()
 
 
@@ -104,31 +138,6 @@ def _interface(reference: Reference, session: Session) -> str:
         (reference.overridable, session.overridable),
         (reference.outputs, session.outputs),
     )
-
-
-def _run_candidate(reference: Reference, session: Session, shelf: Shelf, verdict: Verdict, say: Progress) -> str:
-    """Hands what it did to the verdict; answers why it differs where numbers are not needed for that."""
-    for run in reference.runs:
-        say(f"candidate: {run.case.text}")
-        times = DRAWS if run is reference.runs[0] and reference.draws else 1
-        try:
-            found, *draws = [session.run(reference.source.feeds(run.case)) for _ in range(times)]
-        except CannotRun as error:
-            return f"the candidate refuses what the original accepts ({run.case.text}): {error}"
-        for name, own in reference.draws.items() if draws else ():
-            reason = unlike(own, [summed_up(outputs[name]) for outputs in (found, *draws)])
-            if reason:
-                return f"random output {name}: {reason}"
-        expected = shelf.get(run.ticket)
-        verdict.add(
-            run,
-            {
-                name: compare(expected[name], found[name], rule)
-                for name, rule in reference.rules.items()
-                if name not in reference.draws
-            },
-        )
-    return ""
 
 
 def _own_gaps(

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from superopt.check.cases import FIRST, Case, Source
 from superopt.check.compare import compare, scale_of
+from superopt.check.empty import Accepted, Careful, empty_cases
 from superopt.check.ladder import CHECKING
 from superopt.check.own import own_inputs
 from superopt.check.randomness import DRAWS, Draw, summed_up
@@ -60,16 +61,23 @@ class Reference:
     traits: Mapping[str, Traits]
     draws: Mapping[str, tuple[Draw, ...]]
     """For each random output, several draws on the first input set."""
+    never_empty: frozenset[str] | None
+    """Names of sizes that are never 0, as far as was tried; None where none may be."""
     notes: tuple[str, ...]
 
 
-def ask_original(model: Model, session: Session, request: Request, shelf: Shelf, progress: Progress) -> Reference:
+def ask_original(
+    model: Model, session: Session, request: Request, shelf: Shelf, progress: Progress, careful: Careful
+) -> Reference:
     """Runs the original on everything it accepts; `CannotRun` when it accepts nothing."""
-    return _Asking(model, session, request, shelf, progress).reference()
+    return _Asking(model, session, request, shelf, progress, careful).reference()
 
 
 class _Asking:
-    def __init__(self, model: Model, session: Session, request: Request, shelf: Shelf, progress: Progress) -> None:
+    def __init__(
+        self, model: Model, session: Session, request: Request, shelf: Shelf, progress: Progress, careful: Careful
+    ) -> None:
+        self.model, self.careful, self.accepted = model, careful, Accepted()
         self.session, self.request, self.shelf, self.progress = session, request, shelf, progress
         self.source = Source(model, session, request.seed)
         self.nonfinite = asks_for_nan(model.graph)
@@ -93,7 +101,7 @@ class _Asking:
         draws = self._draws(rules)
         return Reference(
             self.session.inputs, self.session.overridable, self.session.outputs, self.source,
-            tuple(self.runs), rules, self.traits, draws, tuple(self.notes),
+            tuple(self.runs), rules, self.traits, draws, self.accepted.never, tuple(self.notes),
         )  # fmt: skip
 
     def _own_cases(self) -> list[Case]:
@@ -123,6 +131,7 @@ class _Asking:
         firsts += self._other_turns(search, firsts[0].case)
         for found in (*firsts, *self._other_sizes(shapes)):
             self._keep(found.case, found.outputs)
+        self._keep_empty(firsts[0].case)
         for cases in further_cases(self.source, [f.case for f in firsts], nonfinite=self.nonfinite):
             if time.monotonic() > self.deadline:
                 self.notes.append(f"further input sets left out: the {self.request.limits.seconds:g} s are over")
@@ -160,8 +169,21 @@ class _Asking:
         others = f" (and {len(cases) - 1} other sizes)" if len(cases) > 1 else ""
         self.notes.append(f"left out, the original refuses it: {cases[0].text}{others}: {refused}")
 
+    def _keep_empty(self, first: Case) -> None:
+        cases = empty_cases(first)
+        if cases and not self.careful.tries(self.model):
+            self.notes.append("sizes of 0 left out: the model is too large to be opened twice")
+            return
+        for name, case in cases:
+            try:
+                self._keep(case, self._attempt(case))
+            except CannotRun as error:
+                self.accepted.note(name, error)
+            else:
+                self.accepted.note(name, None)
+
     def _attempt(self, case: Case) -> dict[str, Value]:
-        return self.session.run(self.source.feeds(case))
+        return self.careful.run(self.model, self.session, case, self.source.feeds(case))
 
     def _keep(self, case: Case, outputs: Mapping[str, Value]) -> None:
         self.progress(f"original: {case.text}")

@@ -22,6 +22,7 @@ from superopt.rewrite.alike import alike
 from superopt.rewrite.bind import is_default
 from superopt.rewrite.conflict import Conflict
 from superopt.rewrite.constants import Constants
+from superopt.rewrite.emptiness import refuse_empty
 from superopt.rewrite.expression import evaluate
 from superopt.rewrite.found import Match
 from superopt.rewrite.kernels import runs_on_cuda
@@ -44,6 +45,8 @@ class Vocabulary:
     """Operators that only the CUDA provider runs."""
     for_cuda: bool = False
     """Nothing that it does not run."""
+    never_empty: frozenset[str] | None = None
+    """Names of sizes that are never 0; None where none may be."""
 
     def refuse(self, operator: Operator, opset: int, dtype: DType, arguments: Mapping[str, Any]) -> None:
         standard = not operator.domain and attribute_names(operator.name, "", opset) is not None
@@ -194,6 +197,8 @@ class Emitter:
         dtype = _result_type(operator, operands, spelled, own_type)
         types = tuple(self._result(dtype, shape, value) for shape, value in zip(shapes, old, strict=True))
         node = make_node(operator.name, inputs, attributes, types, domain=operator.domain)
+        if self.vocabulary.never_empty is not None:
+            refuse_empty(node, self.sizes, self.vocabulary.never_empty)
         self._read_back(node, operator, operands, arguments)
         return node.outputs
 

@@ -53,6 +53,13 @@ class Elsewhere:
     def run(self, opening: Opening, feeds: Mapping[str, Any]) -> None:
         self._ask("run", opening, feeds)
 
+    def close(self) -> None:
+        """Ends the process; another one begins where it is asked again."""
+        with self._lock:
+            if self._child is not None:
+                self._child.kill()
+                self._end()
+
     def _ask(self, what: str, opening: Opening, feeds: Mapping[str, Any] | None) -> None:
         with self._lock:
             try:

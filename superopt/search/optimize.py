@@ -161,7 +161,8 @@ class _Run:
     def _vocabulary(self, contrib: bool) -> Vocabulary:
         """What runs on CUDA alone could not be checked where there is none."""
         meant, here = self.trial.deployment.target, self.trial.here.target
-        return Vocabulary(contrib=contrib, cuda=here == "cuda", for_cuda=meant == "cuda")
+        never = self.trial.never_empty
+        return Vocabulary(contrib=contrib, cuda=here == "cuda", for_cuda=meant == "cuda", never_empty=never)
 
     def _foretell(
         self,

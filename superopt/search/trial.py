@@ -23,6 +23,7 @@ from superopt.errors import BadModel, CannotRun
 from superopt.ir.onnx import Model, load
 from superopt.ir.onnx.sized import symbol_sizes
 from superopt.ir.onnx.stats import content_digest, total_bytes
+from superopt.ir.types import TensorType, Type
 from superopt.options import Options
 from superopt.report import CheckReport, Environment, TimingReport
 from superopt.runtime.cores import usable_cores
@@ -108,6 +109,15 @@ class Trial:
     @cached_property
     def _checker(self) -> Checker:
         return Checker(self.model, self._request, self.here)
+
+    @cached_property
+    def never_empty(self) -> frozenset[str] | None:
+        """Names of sizes that are never 0; None where none may be, as far as the original was seen to answer."""
+        if not _has_open_sizes(self.model):
+            return None
+        self._tell("checking", "what the original takes")
+        with running(self.turn, self.here):
+            return self._checker.never_empty(lambda text: self._tell("checking", text))
 
     def check(self, candidate: Path) -> CheckReport:
         self._tell("checking", "")
@@ -327,6 +337,14 @@ def _look(method: Method) -> int:
 
 def _source(model: Model) -> Path | bytes:
     return model.path if model.path is not None else model.data
+
+
+def _has_open_sizes(model: Model) -> bool:
+    return any(not _is_fixed(parameter.type) for parameter in model.graph.inputs)
+
+
+def _is_fixed(type_: Type) -> bool:
+    return isinstance(type_, TensorType) and type_.shape is not None and all(isinstance(d, int) for d in type_.shape)
 
 
 def refuse_future(model: Model) -> None:

@@ -40,8 +40,10 @@ def model(
     outputs: Sequence[Any],
     constants: Mapping[str, Any] | None = None,
     opset: int = 18,
+    domains: Sequence[str] = (),
 ) -> Model:
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", 3)]
+    opsets += [helper.make_opsetid(domain, 1) for domain in domains]
     made = helper.make_model(graph(nodes, inputs, outputs, constants), opset_imports=opsets, ir_version=9)
     return parse(made.SerializeToString())
 

@@ -103,7 +103,7 @@ def test_the_report_lists_input_sets_and_outputs() -> None:
     assert report.reason == ""
     assert report.runs == len(report.inputs) >= 10
     assert any(line.startswith("zeros") for line in report.inputs)
-    assert {line.rpartition("n=")[2] for line in report.inputs} == {"1", "3"}
+    assert {line.rpartition("n=")[2] for line in report.inputs} == {"0", "1", "3"}
     assert [(o.output, o.dtype, o.equal) for o in report.outputs] == [("y", "float32", True)]
     assert compared(original, original).model_dump() == report.model_dump()
     assert compared(original, original, seed=-1).status == "equal"

@@ -1,0 +1,93 @@
+"""Sizes of 0: what the original takes the candidate has to take, and nobody dies of them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from superopt.check import Checker, Request
+from superopt.check.empty import Careful
+from superopt.ir.onnx import Model
+from tests.check.build import FLOAT, compared, graph, model, node, normal, value
+
+WEIGHT = normal(4, 3)
+
+
+def pointwise(*, as_product: bool = False) -> Model:
+    """Over the channels of [n, 3, 5]; the product stretches its matrix over the batch, which onnxruntime refuses to do
+    over none."""
+    ends = [value("x", ["n", 3, 5])], [value("y", ["n", 4, 5])]
+    if as_product:
+        return model([node("MatMul", ["w", "x"], ["y"])], *ends, {"w": WEIGHT})
+    return model([node("Conv", ["x", "w"], ["y"])], *ends, {"w": WEIGHT.reshape(4, 3, 1)})
+
+
+def turned(*, fused: bool) -> Model:
+    """[s, 2, 3] by [2, 3, 4], its batch in the middle: fused, the kernel divides by s."""
+    ends = [value("x", ["s", 2, 3])], [value("y", None)]
+    if fused:
+        own = node("FusedMatMul", ["x", "w"], ["p"], domain="com.microsoft", transBatchA=1)
+        nodes = [own, node("Identity", ["p"], ["y"])]
+    else:
+        by_batch = node("Transpose", ["x"], ["t"], perm=[1, 0, 2])
+        # Not next to each other, or onnxruntime itself would fuse them.
+        nodes = [by_batch, node("Relu", ["t"], ["r"]), node("Neg", ["t"], ["m"]), node("Relu", ["m"], ["q"])]
+        nodes += [node("Sub", ["r", "q"], ["d"]), node("MatMul", ["d", "w"], ["y"])]
+    return model(nodes, *ends, {"w": normal(2, 3, 4)}, domains=["com.microsoft"])
+
+
+def test_what_the_original_takes_the_candidate_must_not_refuse() -> None:
+    assert compared(pointwise(), pointwise()).status == "equal"
+    found = compared(pointwise(), pointwise(as_product=True))
+    assert found.status == "different"
+    assert "refuses what the original accepts (nothing in n, n=0)" in found.reason
+
+
+def test_what_the_original_refuses_is_no_matter() -> None:
+    assert compared(pointwise(as_product=True), pointwise()).status == "equal"
+
+
+def test_a_candidate_that_dies_of_it_takes_nobody_along() -> None:
+    found = compared(turned(fused=False), turned(fused=True))
+    assert found.status == "different"
+    assert "nothing in s, s=0" in found.reason
+    assert "SIGFPE" in found.reason
+
+
+def test_an_original_that_dies_of_it_is_asked_no_more() -> None:
+    assert compared(turned(fused=True), turned(fused=False)).status == "equal"
+
+
+@pytest.mark.parametrize(
+    ("original", "never"),
+    [(pointwise(), frozenset[str]()), (pointwise(as_product=True), None), (turned(fused=True), None)],
+    ids=["takes it", "refuses it", "dies of it"],
+)
+def test_it_is_told_which_sizes_are_never_0(original: Model, never: frozenset[str] | None) -> None:
+    with closing(Checker(original, Request())) as checker:
+        assert checker.never_empty(lambda _: None) == never
+
+
+def test_one_size_may_be_0_and_another_not() -> None:
+    """A mean of nothing is refused; no rows of something are not."""
+    nodes = [node("ArgMax", ["x"], ["k"], axis=1), node("Cast", ["k"], ["y"], to=FLOAT)]
+    rows = model(nodes, [value("x", ["n", "m"])], [value("y", ["n", 1])])
+    with closing(Checker(rows, Request())) as checker:
+        assert checker.never_empty(lambda _: None) == {"m"}
+
+
+def test_a_model_too_large_to_be_opened_twice_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Careful, "tries", lambda *_: False)
+    found = compared(pointwise(), pointwise(as_product=True))
+    assert found.status == "equal"
+    assert any("too large to be opened twice" in note for note in found.notes)
+
+
+def test_what_is_inside_of_the_model_is_found_too() -> None:
+    """A branch that is taken."""
+    inner = graph([node("MatMul", ["w", "x"], ["z"])], [], [value("z", None)])
+    chosen = node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)
+    ends = [value("x", ["n", 3, 5])], [value("y", ["n", 4, 5])]
+    branched = model([chosen], *ends, {"w": WEIGHT, "c": True})
+    assert compared(pointwise(), branched).status == "different"
