@@ -20,8 +20,8 @@ from superopt.rewrite.expression import Literal, Name, names_in
 from superopt.rewrite.program import find
 from superopt.rewrite.rule import Block, Call, Rule, Where
 from superopt.rewrite.text import format_meaning
-from superopt.verify.counterexample import find_lost_nan
 from superopt.verify.instances import instances
+from superopt.verify.lost import find_lost_nan
 
 MOST_FORMS = 8
 MOST_SPLITS = 3

@@ -10,7 +10,7 @@ from superopt.ops.evaluate import Unsupported
 from superopt.ops.formula import Illegal, NotCovered, Tensor
 from superopt.ops.registry import Registry
 from superopt.rewrite.program import Impossible
-from superopt.rewrite.rule import Call, Rule, calls_of
+from superopt.rewrite.rule import Call, Rule
 from superopt.verify.drawing import Instance, Skip
 from superopt.verify.instances import instances
 
@@ -44,9 +44,9 @@ def compared(
 
 def _differing(instance: Instance, right: dict[str, Tensor]) -> str | None:
     for name in instance.program.rule.results:
-        difference = _difference(instance, instance.left[name], right[name])
-        if difference is not None and not _overflowed(instance, right, name):
-            return f"at {instance.sizes}: {name}{difference}"
+        found = difference(instance, instance.left[name], right[name])
+        if found is not None and not _overflowed(instance, right, name):
+            return f"at {instance.sizes}: {name}{found}"
     return None
 
 
@@ -74,12 +74,12 @@ def _overflowed(instance: Instance, right: dict[str, Tensor], name: str) -> bool
     try:
         smaller = instance.scaled(SMALLER)
         again = smaller.right()
-        return _difference(smaller, smaller.left[name], again[name]) is None
+        return difference(smaller, smaller.left[name], again[name]) is None
     except (Illegal, Skip, Unsupported, Impossible, NotCovered):
         return False
 
 
-def _difference(instance: Instance, left: Tensor, right: Tensor) -> str | None:
+def difference(instance: Instance, left: Tensor, right: Tensor) -> str | None:
     """Where neither side is a number (a division by zero), they do not differ."""
     if tuple(left.shape) != tuple(right.shape):
         return f" has shape {list(left.shape)} on the left and {list(right.shape)} on the right"
@@ -91,43 +91,3 @@ def _difference(instance: Instance, left: Tensor, right: Tensor) -> str | None:
         return None
     place = tuple(int(k) for k in np.argwhere(~same)[0])
     return f"{list(place)} is {a[place]:g} on the left and {b[place]:g} on the right"
-
-
-def find_lost_nan(rule: Rule, registry: Registry, *, wanted: int = FEW) -> str | None:
-    """The name of an input whose NaN the left side always passes on and the right side never does; None where there is
-    none."""
-    for given in rule.given:
-        if given.kind != "tensor":
-            continue
-        seen = kept = 0
-        for instance in instances(rule, registry, wanted=wanted, poisoned=given.name):
-            try:
-                right = instance.right()
-            except (Illegal, Skip, Unsupported):
-                continue
-            sides = [any(np.isnan(instance.value(v[n])).any() for n in rule.results) for v in (instance.left, right)]
-            seen += sides[0]
-            kept += sides[0] and sides[1]
-            if kept:
-                break
-        if seen and not kept:
-            return given.name
-    return None
-
-
-def find_lost_guard(rule: Rule, registry: Registry, *, wanted: int = MANY) -> str | None:
-    """Where a left side that asks for NaN answers one, or an infinite number, otherwise than the right side; None where
-    that is nowhere."""
-    if not any(call.op == "IsNaN" for call in calls_of(rule.left)):
-        return None
-    for given in rule.given:
-        for poison in (np.nan, -np.inf) if given.kind == "tensor" else ():
-            for instance in instances(rule, registry, wanted=wanted, poisoned=given.name, poison=poison):
-                try:
-                    right = instance.right()
-                except (Illegal, Skip, Unsupported):
-                    continue
-                for name in rule.results:
-                    if _difference(instance, instance.left[name], right[name]) is not None:
-                        return f"a {poison:g} in {given.name} is guarded against on the left and not on the right"
-    return None

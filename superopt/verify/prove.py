@@ -17,10 +17,11 @@ from superopt.ops.registry import Registry
 from superopt.ops.symbols import Symbols
 from superopt.rewrite.program import Impossible, Program, RealFact, block_ranks
 from superopt.rewrite.rule import Rule
-from superopt.verify.counterexample import FEW, MANY, find_counterexample, find_lost_guard, find_lost_nan
+from superopt.verify.counterexample import FEW, MANY, find_counterexample
 from superopt.verify.equal import equal, equal_in_cases
 from superopt.verify.expand import Inexpressible, expand
 from superopt.verify.facts import Facts, OutOfTime
+from superopt.verify.lost import find_lost_guard, find_lost_nan
 from superopt.verify.paths import Path, TooManyPaths, explore
 from superopt.verify.simplify import collect
 from superopt.verify.terms import Sum, replace_sum

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from superopt.verify.counterexample import find_lost_nan
+from superopt.verify.lost import find_lost_nan
 from tests.verify.sides import REGISTRY, rule, verdict
 
 pytestmark = pytest.mark.unit
@@ -34,3 +34,18 @@ def test_a_weight_that_is_known_to_be_finite_has_none(shape: str) -> None:
 def test_what_stays_where_it_is_loses_nothing() -> None:
     moved = "given x: [m, n]  s: []\n y = Neg(Add(x, s))\n =>\n y = Sub(Neg(x), s)"
     assert find_lost_nan(rule(moved), REGISTRY) is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "left", "right", "lost"),
+    [
+        ("[]", "Max(x, s)", "Clip(x, s)", "s"),
+        ("[]", "Clip(Clip(x, s), s)", "Clip(x, s)", None),
+        ("[m, n]", "Mul(s, Relu(Sign(Sub(s, x))))", "Mul(s, Relu(Sign(Sub(s, x))))", None),
+        ("[m, n]", "Mul(s, Relu(Sign(s)))", "ThresholdedRelu(s, alpha=0)", "s"),
+    ],
+)
+def test_kernels_that_hide_a_nan_lose_it(shape: str, left: str, right: str, lost: str | None) -> None:
+    """Where they are on the right alone, whatever the formula says."""
+    text = f"given x: [m, n]  s: {shape}\n y = Add({left}, x)\n =>\n y = Add({right}, x)"
+    assert find_lost_nan(rule(text), REGISTRY) == lost
