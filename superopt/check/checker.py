@@ -48,6 +48,8 @@ class Checker:
         self._how = (deployment or Deployment()).without_tf32
         self._shelf = Shelf(self._request.limits.memory_bytes)
         self._reference: Reference | None = None
+        self._refused: CannotRun | None = None
+        """Why the original does not run; it is not asked again."""
         self._careful = Careful()
         self._own: dict[int, Mapping[str, Own]] = {}
         """The original's gaps to itself, by ticket, of the runs that were in doubt once."""
@@ -88,11 +90,20 @@ class Checker:
             return None
 
     def _asked(self, say: Progress) -> Reference:
+        if self._refused is not None:
+            raise self._refused
         if self._reference is None:
-            with open_model(self._original, self._how) as session:
-                self._reference = ask_original(self._original, session, self._request, self._shelf, say, self._careful)
-            self._careful.close()
-            give_back_free_memory()
+            try:
+                with open_model(self._original, self._how) as session:
+                    self._reference = ask_original(
+                        self._original, session, self._request, self._shelf, say, self._careful
+                    )
+            except CannotRun as error:
+                self._refused = error
+                raise
+            finally:
+                self._careful.close()
+                give_back_free_memory()
         return self._reference
 
     def _run(

@@ -21,6 +21,8 @@ MOST = 3
 """Sizes that are tried."""
 LARGEST = 1 << 30
 """Bytes of a model, from which on it is not opened a second time for that."""
+PATIENCE = 60.0
+"""Seconds for one of them: a loop over nothing may never end."""
 
 
 def empty_cases(first: Case) -> list[tuple[str, Case]]:
@@ -35,7 +37,7 @@ class Careful:
     """Runs models, on what may end the process in another one first."""
 
     limit: int = LARGEST
-    _elsewhere: Elsewhere = field(default_factory=Elsewhere)
+    _elsewhere: Elsewhere = field(default_factory=lambda: Elsewhere(PATIENCE))
 
     def tries(self, model: Model) -> bool:
         return total_bytes(model) <= self.limit

@@ -42,6 +42,8 @@ class Opening:
 class Elsewhere:
     """A process that opens models, runs them, closes them and answers that it did; another one where that ended it."""
 
+    patience: float | None = None
+    """Seconds after which it is ended, where that is asked for."""
     _lock: Lock = field(default_factory=Lock)
     _child: subprocess.Popen[bytes] | None = None
     _line: Connection | None = None
@@ -57,14 +59,21 @@ class Elsewhere:
         """Ends the process; another one begins where it is asked again."""
         with self._lock:
             if self._child is not None:
-                self._child.kill()
-                self._end()
+                self._kill()
+
+    def _kill(self) -> None:
+        assert self._child is not None
+        self._child.kill()
+        self._end()
 
     def _ask(self, what: str, opening: Opening, feeds: Mapping[str, Any] | None) -> None:
         with self._lock:
             try:
                 line = self._line or self._start()
                 line.send((opening, feeds))
+                if self.patience is not None and not line.poll(self.patience):
+                    self._kill()
+                    raise CannotRun(f"onnxruntime cannot {what} the model: it took longer than {self.patience:g} s")
                 line.recv()
             except (EOFError, OSError) as error:
                 how = str(error) if self._line is None else self._end()

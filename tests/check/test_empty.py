@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import numpy as np
 import pytest
 
-from superopt.check import Checker, Request
+from superopt.check import Checker, Request, empty
 from superopt.check.empty import Careful
 from superopt.ir.onnx import Model
-from tests.check.build import FLOAT, compared, graph, model, node, normal, value
+from tests.check.build import BOOL, FLOAT, INT64, compared, graph, model, node, normal, value
 
 WEIGHT = normal(4, 3)
 
@@ -91,3 +92,29 @@ def test_what_is_inside_of_the_model_is_found_too() -> None:
     ends = [value("x", ["n", 3, 5])], [value("y", ["n", 4, 5])]
     branched = model([chosen], *ends, {"w": WEIGHT, "c": True})
     assert compared(pointwise(), branched).status == "different"
+
+
+def test_a_loop_that_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting what is left until it is 1: from 0 on, that takes forever."""
+    monkeypatch.setattr(empty, "PATIENCE", 3.0)
+    body = graph(
+        [
+            node("Sub", ["k", "one"], ["less"]),
+            node("Equal", ["less", "zero"], ["is_last"]),
+            node("Not", ["is_last"], ["goes_on"]),
+        ],
+        [value("i", [], INT64), value("c", [], BOOL), value("k", [], INT64)],
+        [value("goes_on", [], BOOL), value("less", [], INT64)],
+    )
+    nodes = [
+        node("Shape", ["x"], ["size"], end=1),
+        node("Squeeze", ["size"], ["n"]),
+        node("Loop", ["", "yes", "n"], ["left"], body=body),
+        node("Cast", ["left"], ["f"], to=FLOAT),
+        node("Add", ["x", "f"], ["y"]),
+    ]
+    constants = {"one": np.array(1), "zero": np.array(0), "yes": np.array(True)}
+    counting = model(nodes, [value("x", ["n"])], [value("y", ["n"])], constants)
+    with closing(Checker(counting, Request())) as checker:
+        assert checker.never_empty(lambda _: None) is None
+    assert compared(counting, counting).status == "equal"
