@@ -58,7 +58,9 @@ def test_operators_that_fail_for_sizes_of_0(op, left, right, attributes, fails) 
 @pytest.mark.unit
 def test_which_sizes_may_be_0() -> None:
     x = make_parameter(0, TensorType(DType.FLOAT32, ("n", "m", 3)))[0]
-    n, m, three = Sizes().shape(x) or ()
+    shape = Sizes().shape(x)
+    assert shape is not None
+    n, m, three = shape
     assert may_be_zero(n, frozenset())
     assert not may_be_zero(n, frozenset({"n"}))
     assert not may_be_zero(three, frozenset())
