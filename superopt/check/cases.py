@@ -69,11 +69,6 @@ class Case:
         return any(variable.given != size for variable, size in pairs)
 
     @property
-    def has_nothing(self) -> bool:
-        """Whether some size is 0."""
-        return 0 in self.sizing
-
-    @property
     def text(self) -> str:
         """One line for the report."""
         parts = [self.note] if self.note else [self.style.text, self.style.choices, f"draw {self.number}"]

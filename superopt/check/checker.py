@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Generator, Mapping
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
 from superopt.check.compare import compare
-from superopt.check.empty import Careful
+from superopt.check.empty import Careful, differs
 from superopt.check.interface import interface_difference
 from superopt.check.noise import Own, own_gaps
 from superopt.check.randomness import DRAWS, summed_up, unlike
@@ -19,6 +19,7 @@ from superopt.errors import CannotRun
 from superopt.ir.onnx import Model
 from superopt.ir.tensor import Array
 from superopt.report import CheckReport
+from superopt.runtime.careful import Undecided
 from superopt.runtime.deployment import Deployment
 from superopt.runtime.heap import give_back_free_memory
 from superopt.runtime.session import Session
@@ -65,9 +66,9 @@ class Checker:
             session = open_model(candidate, self._how)
         except CannotRun as error:
             return verdict.different(f"the candidate: {error}")
-        with session:
-            reason = _interface(reference, session) or self._run(candidate, reference, session, verdict, say)
-        self._careful.close()
+        with session, self._careful_closed():
+            reason = _interface(reference, session) or _run(reference, session, self._shelf, verdict, say)
+            reason = reason or self._run_on_nothing(candidate, reference, session, verdict, say)
         give_back_free_memory()
         if reason:
             return verdict.different(reason)
@@ -94,7 +95,7 @@ class Checker:
             raise self._refused
         if self._reference is None:
             try:
-                with open_model(self._original, self._how) as session:
+                with open_model(self._original, self._how) as session, self._careful_closed():
                     self._reference = ask_original(
                         self._original, session, self._request, self._shelf, say, self._careful
                     )
@@ -102,30 +103,37 @@ class Checker:
                 self._refused = error
                 raise
             finally:
-                self._careful.close()
                 give_back_free_memory()
         return self._reference
 
-    def _run(
+    def _run_on_nothing(
         self, candidate: Model | Path, reference: Reference, session: Session, verdict: Verdict, say: Progress
     ) -> str:
-        """Hands what the candidate did to the verdict; answers why it differs where numbers are not needed for that."""
-        for run in reference.runs:
+        """Why it differs where a size is 0."""
+        for run in reference.empty_runs:
             say(f"candidate: {run.case.text}")
-            times = DRAWS if run is reference.runs[0] and reference.draws else 1
-            feeds = reference.source.feeds
             try:
-                found, *draws = [self._careful.run(candidate, session, run.case, feeds(run.case)) for _ in range(times)]
+                found = self._careful.run(candidate, session, reference.source.feeds(run.case))
+            except Undecided as error:
+                verdict.left_out(run, str(error))
+                continue
             except CannotRun as error:
-                return f"the candidate refuses what the original accepts ({run.case.text}): {error}"
-            for name, own in reference.draws.items() if draws else ():
-                reason = unlike(own, [summed_up(outputs[name]) for outputs in (found, *draws)])
-                if reason:
-                    return f"random output {name}: {reason}"
+                return _refuses(run, error)
             expected = self._shelf.get(run.ticket)
-            told = [(n, rule) for n, rule in reference.rules.items() if n not in reference.draws]
-            verdict.add(run, {name: compare(expected[name], found[name], rule) for name, rule in told})
+            for name, rule in reference.rules.items():
+                reason = differs(expected[name], found[name], rule) if name not in reference.draws else ""
+                if reason:
+                    return f"output {name}: {reason}; on {run.case.text}"
+            verdict.answered(run)
         return ""
+
+    @contextmanager
+    def _careful_closed(self) -> Generator[None]:
+        """At the end, whatever happens: nobody waits beside a search."""
+        try:
+            yield
+        finally:
+            self._careful.close()
 
     def close(self) -> None:
         self._careful.close()
@@ -149,6 +157,29 @@ def _interface(reference: Reference, session: Session) -> str:
         (reference.overridable, session.overridable),
         (reference.outputs, session.outputs),
     )
+
+
+def _run(reference: Reference, session: Session, shelf: Shelf, verdict: Verdict, say: Progress) -> str:
+    """Hands what the candidate did to the verdict; answers why it differs where numbers are not needed for that."""
+    for run in reference.runs:
+        say(f"candidate: {run.case.text}")
+        times = DRAWS if run is reference.runs[0] and reference.draws else 1
+        try:
+            found, *draws = [session.run(reference.source.feeds(run.case)) for _ in range(times)]
+        except CannotRun as error:
+            return _refuses(run, error)
+        for name, own in reference.draws.items() if draws else ():
+            reason = unlike(own, [summed_up(outputs[name]) for outputs in (found, *draws)])
+            if reason:
+                return f"random output {name}: {reason}"
+        expected = shelf.get(run.ticket)
+        told = [(name, rule) for name, rule in reference.rules.items() if name not in reference.draws]
+        verdict.add(run, {name: compare(expected[name], found[name], rule) for name, rule in told})
+    return ""
+
+
+def _refuses(run: Run, error: CannotRun) -> str:
+    return f"the candidate refuses what the original accepts ({run.case.text}): {error}"
 
 
 def _own_gaps(

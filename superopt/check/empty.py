@@ -9,8 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from superopt.check.cases import Case
-from superopt.errors import CannotRun
+from superopt.check.compare import compare
+from superopt.check.leaves import leaves
+from superopt.check.tolerance import Rule
 from superopt.ir.onnx import Model
 from superopt.ir.onnx.stats import total_bytes
 from superopt.runtime.careful import Elsewhere, Opening
@@ -21,6 +25,8 @@ MOST = 3
 """Sizes that are tried."""
 LARGEST = 1 << 30
 """Bytes of a model, from which on it is not opened a second time for that."""
+GROSS = 0.05
+"""Of an answer's size, from which on it differs: who asks for a mean of nothing does not ask for its last digit."""
 PATIENCE = 60.0
 """Seconds for one of them: a loop over nothing may never end."""
 
@@ -34,22 +40,35 @@ def empty_cases(first: Case) -> list[tuple[str, Case]]:
 
 @dataclass
 class Careful:
-    """Runs models, on what may end the process in another one first."""
+    """Runs models on what may end the process in another one first."""
 
-    limit: int = LARGEST
     _elsewhere: Elsewhere = field(default_factory=lambda: Elsewhere(PATIENCE))
 
-    def tries(self, model: Model) -> bool:
-        return total_bytes(model) <= self.limit
-
-    def run(self, model: Model | Path, session: Session, case: Case, feeds: Mapping[str, Value]) -> dict[str, Value]:
-        if case.has_nothing and (isinstance(model, Path) or self.tries(model)):
-            source = model if isinstance(model, Path) else model.path if model.path is not None else model.data
-            self._elsewhere.run(Opening(source, session.deployment, None, {}), feeds)
+    def run(self, model: Model | Path, session: Session, feeds: Mapping[str, Value]) -> dict[str, Value]:
+        """Raises `Undecided` where that says nothing of the model."""
+        source = model if isinstance(model, Path) else model.path if model.path is not None else model.data
+        self._elsewhere.run(Opening(source, session.deployment, None, {}), feeds)
         return session.run(feeds)
 
     def close(self) -> None:
         self._elsewhere.close()
+
+
+def is_large(model: Model) -> bool:
+    return total_bytes(model) > LARGEST
+
+
+def differs(expected: Value, found: Value, rule: Rule) -> str:
+    """What is wrong with an answer to nothing; nothing is, where the original has no number there either."""
+    gap = compare(expected, found, rule)
+    if gap.structure or gap.within:
+        return gap.structure
+    numbers = [a for a in leaves(expected).values() if a.dtype.kind in "fc"]
+    if not all(np.isfinite(a).all() for a in numbers):
+        return ""
+    if gap.wrong:
+        return f"{gap.wrong_count} values differ where they must be equal"
+    return f"off by {gap.absolute:.3g}" if gap.coarse > GROSS else ""
 
 
 @dataclass
@@ -58,9 +77,6 @@ class Accepted:
 
     taken: set[str] = field(default_factory=set[str])
     refused: set[str] = field(default_factory=set[str])
-
-    def note(self, name: str, error: CannotRun | None) -> None:
-        (self.taken if error is None else self.refused).add(name)
 
     @property
     def never(self) -> frozenset[str] | None:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from superopt.check.cases import FIRST, Case, Source
 from superopt.check.compare import compare, scale_of
-from superopt.check.empty import Accepted, Careful, empty_cases
+from superopt.check.empty import Accepted, Careful, empty_cases, is_large
 from superopt.check.ladder import CHECKING
 from superopt.check.own import own_inputs
 from superopt.check.randomness import DRAWS, Draw, summed_up
@@ -22,6 +22,7 @@ from superopt.check.traits import Traits, asks_for_nan, traits_of_outputs
 from superopt.errors import BadOption, CannotRun
 from superopt.ir.onnx import Model
 from superopt.ir.types import DType
+from superopt.runtime.careful import Undecided
 from superopt.runtime.port import Port
 from superopt.runtime.session import Session
 from superopt.runtime.values import Value
@@ -57,6 +58,8 @@ class Reference:
     outputs: tuple[Port, ...]
     source: Source
     runs: tuple[Run, ...]
+    empty_runs: tuple[Run, ...]
+    """With a size of 0."""
     rules: Mapping[str, Rule]
     traits: Mapping[str, Traits]
     draws: Mapping[str, tuple[Draw, ...]]
@@ -83,6 +86,7 @@ class _Asking:
         self.nonfinite = asks_for_nan(model.graph)
         self.traits = dict(zip(model.graph.output_names, traits_of_outputs(model.graph), strict=True))
         self.runs: list[Run] = []
+        self.empty_runs: list[Run] = []
         self.scales: dict[str, float] = {}
         self.notes: list[str] = []
         self.deadline = time.monotonic() + request.limits.seconds
@@ -101,7 +105,7 @@ class _Asking:
         draws = self._draws(rules)
         return Reference(
             self.session.inputs, self.session.overridable, self.session.outputs, self.source,
-            tuple(self.runs), rules, self.traits, draws, self.accepted.never, tuple(self.notes),
+            tuple(self.runs), tuple(self.empty_runs), rules, self.traits, draws, self.accepted.never, tuple(self.notes),
         )  # fmt: skip
 
     def _own_cases(self) -> list[Case]:
@@ -131,7 +135,7 @@ class _Asking:
         firsts += self._other_turns(search, firsts[0].case)
         for found in (*firsts, *self._other_sizes(shapes)):
             self._keep(found.case, found.outputs)
-        self._keep_empty(firsts[0].case)
+        self._ask_empty(firsts[0].case)
         for cases in further_cases(self.source, [f.case for f in firsts], nonfinite=self.nonfinite):
             if time.monotonic() > self.deadline:
                 self.notes.append(f"further input sets left out: the {self.request.limits.seconds:g} s are over")
@@ -169,21 +173,27 @@ class _Asking:
         others = f" (and {len(cases) - 1} other sizes)" if len(cases) > 1 else ""
         self.notes.append(f"left out, the original refuses it: {cases[0].text}{others}: {refused}")
 
-    def _keep_empty(self, first: Case) -> None:
+    def _ask_empty(self, first: Case) -> None:
         cases = empty_cases(first)
-        if cases and not self.careful.tries(self.model):
+        if cases and is_large(self.model):
             self.notes.append("sizes of 0 left out: the model is too large to be opened twice")
             return
         for name, case in cases:
+            if time.monotonic() > self.deadline:
+                return
+            self.progress(f"original: {case.text}")
             try:
-                self._keep(case, self._attempt(case))
-            except CannotRun as error:
-                self.accepted.note(name, error)
+                outputs = self.careful.run(self.model, self.session, self.source.feeds(case))
+            except Undecided:
+                continue
+            except CannotRun:
+                self.accepted.refused.add(name)
             else:
-                self.accepted.note(name, None)
+                self.accepted.taken.add(name)
+                self.empty_runs.append(Run(case, self.shelf.put(outputs)))
 
     def _attempt(self, case: Case) -> dict[str, Value]:
-        return self.careful.run(self.model, self.session, case, self.source.feeds(case))
+        return self.session.run(self.source.feeds(case))
 
     def _keep(self, case: Case, outputs: Mapping[str, Value]) -> None:
         self.progress(f"original: {case.text}")

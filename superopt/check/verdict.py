@@ -47,6 +47,14 @@ class Verdict:
             if port.name not in reference.draws
         }
         self._runs = 0
+        self._answered: list[str] = []
+        """Of input sets with a size of 0, those that were met."""
+
+    def answered(self, run: Run) -> None:
+        self._answered.append(run.case.text)
+
+    def left_out(self, run: Run, why: str) -> None:
+        self._notes.append(f"left out: {run.case.text}: {why}")
 
     def add(self, run: Run, gaps: Mapping[str, Gap]) -> None:
         """What the candidate did on one input set; gaps of random outputs are not among them."""
@@ -127,8 +135,8 @@ class Verdict:
             {
                 "status": status,
                 "reason": reason,
-                "runs": self._runs,
-                "inputs": [run.case.text for run in self._reference.runs[: self._runs]],
+                "runs": self._runs + len(self._answered),
+                "inputs": [*(run.case.text for run in self._reference.runs[: self._runs]), *self._answered],
                 "outputs": [_output(name, str(ports[name].dtype), tally) for name, tally in self._tallies.items()],
                 "notes": self._notes,
             }

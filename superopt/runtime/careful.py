@@ -28,6 +28,10 @@ CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGIL
 """What a process dies of by its own doing."""
 
 
+class Undecided(CannotRun):
+    """It took too long, or was ended by somebody else: that says nothing of the model."""
+
+
 @dataclass(frozen=True, eq=False)
 class Opening:
     """What a session is opened with."""
@@ -72,12 +76,20 @@ class Elsewhere:
                 line = self._line or self._start()
                 line.send((opening, feeds))
                 if self.patience is not None and not line.poll(self.patience):
-                    self._kill()
-                    raise CannotRun(f"onnxruntime cannot {what} the model: it took longer than {self.patience:g} s")
+                    raise Undecided(f"it took longer than {self.patience:g} s")
                 line.recv()
             except (EOFError, OSError) as error:
-                how = str(error) if self._line is None else self._end()
-                raise CannotRun(f"onnxruntime cannot {what} the model: {how}") from None
+                told = f"onnxruntime cannot {what} the model"
+                if self._line is None:
+                    raise CannotRun(f"{told}: {error}") from None
+                how, is_crash = self._end()
+                if not is_crash:
+                    raise Undecided(f"{told}: {how}, perhaps for being out of memory") from None
+                raise CannotRun(f"{told}: {how}") from None
+            except BaseException:  # an answer that comes late would be taken for the next one's
+                if self._child is not None:
+                    self._kill()
+                raise
 
     def _start(self) -> Connection:
         ours, theirs = socket.socketpair()
@@ -87,8 +99,8 @@ class Elsewhere:
             self._line = line = Connection(ours.detach())
         return line
 
-    def _end(self) -> str:
-        """How it died. Where that was not by its own doing it may live another time."""
+    def _end(self) -> tuple[str, bool]:
+        """How it died, and whether by its own doing: where it was not, it may live another time."""
         assert self._child is not None
         assert self._line is not None
         self._line.close()
@@ -97,7 +109,7 @@ class Elsewhere:
         how = f"it ended with exit code {code}"
         with contextlib.suppress(ValueError):
             how = f"it was killed by {signal.Signals(-code).name}"
-        return how if -code in CRASHES else f"{how}, perhaps for being out of memory"
+        return how, -code in CRASHES
 
 
 _elsewhere: Elsewhere | None = None

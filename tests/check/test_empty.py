@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from superopt.check import Checker, Request, empty
 from superopt.check.empty import Careful
 from superopt.ir.onnx import Model
+from superopt.runtime.careful import Undecided
 from tests.check.build import BOOL, FLOAT, INT64, compared, graph, model, node, normal, value
 
 WEIGHT = normal(4, 3)
@@ -79,7 +82,7 @@ def test_one_size_may_be_0_and_another_not() -> None:
 
 
 def test_a_model_too_large_to_be_opened_twice_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Careful, "tries", lambda *_: False)
+    monkeypatch.setattr(empty, "LARGEST", 0)
     found = compared(pointwise(), pointwise(as_product=True))
     assert found.status == "equal"
     assert any("too large to be opened twice" in note for note in found.notes)
@@ -118,3 +121,50 @@ def test_a_loop_that_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> Non
     with closing(Checker(counting, Request())) as checker:
         assert checker.never_empty(lambda _: None) is None
     assert compared(counting, counting).status == "equal"
+
+
+def test_what_an_empty_answer_is_says_nothing_of_how_close_others_must_be() -> None:
+    """A product of nothing is 1, and all others are tiny."""
+    ends = [value("x", ["n", "m"])], [value("y", ["n"])]
+    constants = {"axes": np.array([1]), "tiny": np.array(1e-9, np.float32)}
+
+    def product(*, of: str) -> Model:
+        nodes = [node("Mul", ["x", "tiny"], ["t"]), node(of, ["t"], ["u"])]
+        return model([*nodes, node("ReduceProd", ["u", "axes"], ["y"], keepdims=0)], *ends, constants)
+
+    assert compared(product(of="Identity"), product(of="Identity")).status == "equal"
+    assert compared(product(of="Identity"), product(of="Abs")).status == "different"
+
+
+@pytest.mark.parametrize(("answer", "status"), [("Identity", "equal"), ("Neg", "equal"), ("Exp", "different")])
+def test_answers_to_nothing_are_compared_too(answer: str, status: str) -> None:
+    """A sum of nothing is 0, as is its negative; both are added to nothing else that could tell them apart."""
+    ends = [value("x", ["n", 2])], [value("y", [2])]
+    constants = {"axes": np.array([0]), "one": np.array(1.0, np.float32)}
+    summed = [node("Shape", ["x"], ["size"], end=1), node("Cast", ["size"], ["count"], to=FLOAT)]
+    summed += [node("Min", ["count", "one"], ["any"]), node("Sub", ["one", "any"], ["none"])]
+    summed += [node("ReduceSum", ["x", "axes"], ["s"], keepdims=0)]
+
+    def made(op: str) -> Model:
+        """They differ where there is nothing, alone."""
+        nodes = [*summed, node("Mul", ["s", "none"], ["e"]), node(op, ["e"], ["f"]), node("Mul", ["f", "none"], ["g"])]
+        return model([*nodes, node("Add", ["s", "g"], ["y"])], *ends, constants)
+
+    found = compared(made("Identity"), made(answer))
+    assert found.status == status
+    assert found.status == "equal" or "nothing in n, n=0" in found.reason
+
+
+def test_a_helper_that_somebody_else_ends_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Careful.run
+
+    def ended(self: Careful, model: Model | Path, *words: Any) -> Any:
+        if model is candidate:
+            raise Undecided("it was killed by SIGKILL, perhaps for being out of memory")
+        return whole(self, model, *words)
+
+    candidate = pointwise(as_product=True)
+    monkeypatch.setattr(Careful, "run", ended)
+    found = compared(pointwise(), candidate)
+    assert found.status == "equal"
+    assert any("nothing in n, n=0: it was killed" in note for note in found.notes)
