@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import gpu, gpu_jobs, gpu_plan, gpu_room, gpu_table
+from benchmarks import gpu_jobs, gpu_plan, gpu_table
 from benchmarks.commandline import TIMED_OUT, Done
 from benchmarks.gpu_cells import (
     BEST,
@@ -24,38 +23,17 @@ from benchmarks.gpu_cells import (
     Cell,
     Ledger,
     Made,
-    Run,
     read,
 )
 from benchmarks.gpu_jobs import Workplace, beyond
-from benchmarks.gpu_plan import Job, Pace
+from benchmarks.gpu_plan import Job
 from benchmarks.gpu_race import Race
 from benchmarks.gpu_ratios import composed, over_ours
-from benchmarks.gpu_room import Room
 from benchmarks.gpu_steps import OutOfTime, StepFailed
 from benchmarks.records import Ratio
-from benchmarks.waiting import Waiting
-from superopt.cost.result import Comparison
-from superopt.report import Interval
+from tests.benchmarks.gpu_world import CODE, PLACE, around, cell, comparison, made, place, raced, run
 
 pytestmark = pytest.mark.unit
-
-PLACE = ("bert_base", "fp16", 1)
-CODE = "0123abcd"
-
-
-def run(code: str = CODE) -> Run:
-    return Run(command="python benchmarks/gpu.py", date="2030-01-01", device="G", driver="1", versions={}, code=code)
-
-
-def cell(method: str, median: float | None = 0.001, place: tuple[str, Any, int] = PLACE, **more: Any) -> Cell:
-    code = CODE if method in CORE else ""
-    fields: dict[str, Any] = {"status": "ok", "code": code, "median": median, **more}
-    return Cell(model=place[0], dtype=place[1], batch=place[2], method=method, **fields)
-
-
-def around(value: float, share: float = 0.01) -> Interval:
-    return Interval(low=value * (1 - share), high=value * (1 + share))
 
 
 # ---------------------------------------------------------------------- what is kept
@@ -96,18 +74,6 @@ def test_cells_remember_their_run_and_runs_without_cells_go(tmp_path: Path) -> N
 
 
 # ---------------------------------------------------------------------- jobs
-
-
-def place(tmp_path: Path, seconds: float = 1000.0) -> Workplace:
-    return Workplace(tmp_path, "cpu", 1.0, 1.0, CODE, time.monotonic() + seconds)
-
-
-def made(work: Workplace, model: str = "bert_base") -> Job:
-    job = Job(model, "fp16", 1, (COMPILED,))
-    files = gpu_jobs.files_of(work.work, job.place)
-    files.folder.mkdir(parents=True)
-    files.reference.touch()
-    return job
 
 
 def test_a_crash_costs_one_cell_and_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,26 +125,6 @@ def test_what_was_merged_by_hand_is_timed_with_the_better_options(
     assert [model for _, model, _ in entrants[1:]] == [str(hand), str(hand)]
 
 
-def comparison(medians: dict[str, float], ratios: dict[str, float]) -> Comparison:
-    def latency(value: float) -> dict[str, Any]:
-        return {"median": value, "interval": {"low": value, "high": value}, "spread": 0.0, "runs": 9}
-
-    return Comparison.model_validate(
-        {
-            "subjects": [{"name": name, "latency": latency(value)} for name, value in medians.items()],
-            "pairs": [
-                {
-                    "name": name, "verdict": "slower", "reason": "", "speedup": value,
-                    "interval": {"low": value * 0.98, "high": value * 1.02}, "sittings": 4, "pairs": 40,
-                }
-                for name, value in ratios.items()
-            ],
-            "seconds": 1.0,
-            "one_at_a_time": False,
-        }
-    )  # fmt: skip
-
-
 def core_cells(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -205,12 +151,6 @@ def core_cells(
 
 
 OPTIONS = {"options": {"cuda.prefer_nhwc": "1", "graph_optimization_level": "ORT_ENABLE_ALL"}}
-
-
-def raced(first: str, medians: dict[str, float], errors: dict[str, Any] | None = None) -> dict[str, Any]:
-    ratios = {name: medians[first] / value for name, value in medians.items() if name != first}
-    told = comparison(medians, ratios).model_dump(mode="json")
-    return {"errors": errors or dict.fromkeys(medians, 1e-4), "first": first, "comparison": told}
 
 
 def test_the_three_are_raced_against_superopts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,139 +264,3 @@ def test_the_table_marks_what_was_lost_and_leaves_out_what_is_wrong() -> None:
     assert unchanged is not None
     assert unchanged.value == 2.0, "a graph that came back runs as the original does"
     assert gpu_table.means(cells, [PLACE])[BEST] == (pytest.approx(2.0), 1)
-
-
-def test_models_are_optimized_and_compiled_side_by_side_and_raced_when_all_are_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    groups = [("bert_base", CORE), ("resnet50", CORE), ("resnet50", (COMPILED,))]
-    jobs = [Job(model, "fp16", 1, methods) for model, methods in groups]
-    work = place(tmp_path)
-    work.beside = 2
-    for job in jobs:
-        gpu_jobs.files_of(work.work, job.place).folder.mkdir(parents=True, exist_ok=True)
-        gpu_jobs.files_of(work.work, job.place).reference.touch()
-    done: list[str] = []
-
-    def optimized(_: Workplace, job: Job, __: object) -> gpu_jobs.Optimized:
-        done.append(f"optimized {job.model}")
-        return tmp_path, None, {}, {}, ""
-
-    class Held(Waiting):
-        def __init__(self, step: str, task: dict[str, Any]) -> None:
-            self.step, self.model = step, task["place"][0]
-
-        def until_ready(self, seconds: float) -> Done | None:
-            done.append(f"opened for {self.step} {self.model}")
-            return None
-
-        def finish(self, seconds: float) -> tuple[Done, dict[str, Any] | None]:
-            done.append(f"{self.step} {self.model}")
-            told = (
-                raced(BEST, {BEST: 1e-3, DEFAULT: 2e-3}) if self.step == "race" else raced(COMPILED, {COMPILED: 1e-3})
-            )
-            return Done(0, ""), {**told, "ready": 70.0}
-
-    def begin(_: Room, command: Any, task: dict[str, Any], folder: Path) -> Waiting:
-        return Held(command[-1], task)
-
-    monkeypatch.setattr(Workplace, "_optimized", optimized)
-    monkeypatch.setattr(Room, "begin", begin)
-    ledger = Ledger.opened(tmp_path / "out.json", [], run("one"))
-    gpu.measure(work, ledger, jobs, Pace())
-    opened = ["opened for race bert_base", "opened for race resnet50", "opened for torch resnet50"]
-    assert sorted(done[:5]) == [*opened, "optimized bert_base", "optimized resnet50"]
-    assert done[5:] == ["race bert_base", "race resnet50", "torch resnet50"]
-    assert ledger.cells["resnet50", "fp16", 1, COMPILED].detail == "70 s until its first answer"
-    assert work.reserved == 0.0
-
-
-@pytest.mark.parametrize("is_done", [True, False])
-def test_what_no_time_is_left_to_race_is_not_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_done: bool
-) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(Workplace, "work_ahead", lambda _, job: begun.append(job.model))
-    monkeypatch.setattr(Workplace, "is_ahead", lambda _, job: is_done)
-    jobs = [Job(model, "fp16", 1, CORE) for model in ("bert_base", "resnet50")]
-    work = place(
-        tmp_path, seconds=100.0 + 2 * (1.0 + gpu.STARTING) - 1.0
-    )  # with the race of one, there is no room for another
-    gpu.work_ahead(work, jobs, Pace({OURS: [100.0] * 1000}))
-    assert begun == (["bert_base"] if is_done else ["bert_base", "resnet50"]), "what is not there needs no race"
-
-
-def test_where_no_more_can_wait_those_that_do_are_timed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = [Job(model, "fp16", 1, (EAGER,)) for model in ("bert_base", "resnet50", "gpt2")]
-    work = place(tmp_path)
-    work.beside = 2
-    done: list[str] = []
-
-    def prepared(_: Workplace, step: str, job: Job, limit: float, **task: Any) -> Waiting:
-        done.append(f"ahead {job.model}")
-        work.room.everyone.append(object.__new__(Waiting))
-        return work.room.everyone[-1]
-
-    def cells(_: Workplace, job: Job) -> list[Cell]:
-        done.append(f"timed {job.model}")
-        work.room.everyone.pop()
-        return [cell(EAGER, place=job.place)]
-
-    monkeypatch.setattr(gpu_room, "MOST", 2)
-    monkeypatch.setattr(gpu_room, "LEFT_FREE", 0.0)
-    monkeypatch.setattr(Workplace, "made", lambda *_: None)
-    monkeypatch.setattr(Workplace, "prepared", prepared)
-    monkeypatch.setattr(Workplace, "cells", cells)
-    ledger = Ledger.opened(tmp_path / "out.json", [], run("one"))
-    gpu.measure(work, ledger, jobs, Pace())
-    timed = ["timed bert_base", "timed resnet50"]
-    assert done == ["ahead bert_base", "ahead resnet50", *timed, "ahead gpt2", "timed gpt2"]
-
-
-def test_what_fails_ahead_is_told_and_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = place(tmp_path)
-    work.beside = 2
-    begun: list[object] = []
-
-    def prepared(_: Room, *words: object) -> Waiting:
-        begun.append(words)
-        raise StepFailed(Done(-6, "abort"))
-
-    monkeypatch.setattr(Room, "prepared", prepared)
-    ledger = Ledger.opened(tmp_path / "out.json", [], run("one"))
-    gpu.measure(work, ledger, [made(work)], Pace())
-    assert ledger.cells["bert_base", "fp16", 1, COMPILED].detail == "SIGABRT: abort"
-    assert len(begun) == 1
-
-
-def test_what_was_too_slow_beside_others_is_tried_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = place(tmp_path)
-    work.beside = 2
-
-    def prepared(_: Room, *words: object) -> Waiting:
-        raise StepFailed(Done(TIMED_OUT, "stopped"))
-
-    def step(_: Workplace, name: str, *__: Any, **task: Any) -> Any:
-        return {**raced(COMPILED, {COMPILED: 1e-3}), "ready": 70.0}
-
-    monkeypatch.setattr(Room, "prepared", prepared)
-    monkeypatch.setattr(Workplace, "step", step)
-    ledger = Ledger.opened(tmp_path / "out.json", [], run("one"))
-    gpu.measure(work, ledger, [made(work)], Pace())
-    assert ledger.cells["bert_base", "fp16", 1, COMPILED].median == 1e-3
-
-
-def test_what_no_time_was_left_to_finish_is_left_for_the_next_run(tmp_path: Path) -> None:
-    class Slow(Waiting):
-        def __init__(self) -> None:
-            self.folder = tmp_path
-
-        def finish(self, seconds: float) -> tuple[Done, dict[str, Any] | None]:
-            return Done(TIMED_OUT, f"stopped after {seconds:.0f} s"), None
-
-    room = Room(tmp_path)
-    for patience, error in ((3.0, OutOfTime), (30.0, StepFailed)):
-        room.everyone.append(slow := Slow())
-        with pytest.raises(error):
-            room.finished(slow, 10.0, patience)
-    assert not room.everyone
