@@ -58,8 +58,7 @@ METHOD = """\
   are torch.compile's modes reduce-overhead and max-autotune, which use CUDA graphs too.
 - onnxruntime's contenders are timed in turns in one process, on inputs and outputs that stay on the device; torch in a
   process of its own, and its ratio comes from two medians. Where two ratios are multiplied, errors add up in squares.
-  Each is opened once: that one opening is luckier than another, by 1 or 2 %, and one machine of a kind than another is
-  in no interval. (onnxscript makes a Reshape of efficientnet_b0's Flatten, and nothing else, and is 4 % off.)
+  Each is opened once: that one opening, or one machine of a kind, is luckier than another is in no interval.
 - Answers are compared with those of the original on onnxruntime's CPU provider; `wrong` marks what is off by more than
   the tolerance, and does not count. superopt's own check is stricter, without TF32.
 

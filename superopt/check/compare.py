@@ -73,6 +73,11 @@ def scale_of(value: Value) -> float:
         return max((magnitude(_real(block)) for a in arrays for block in _blocks(a)), default=0.0)
 
 
+def is_finite(value: Value) -> bool:
+    """Whether every number in it is one, and none infinite."""
+    return all(np.isfinite(_real(a)).all() for a in leaves(value).values() if _is_real(a))
+
+
 def _structure(a: Mapping[str, Array], b: Mapping[str, Array]) -> str:
     if list(a) != list(b):
         return f"{len(a)} elements against {len(b)}"

@@ -6,12 +6,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from superopt.check import Checker, Request, empty
 from superopt.check.empty import Careful
+from superopt.check.tolerance import rule_of
+from superopt.check.traits import Traits
 from superopt.ir.onnx import Model
+from superopt.ir.types import DType
 from superopt.runtime.careful import Undecided
 from tests.check.build import BOOL, FLOAT, INT64, compared, graph, model, node, normal, value
 
@@ -168,3 +172,14 @@ def test_a_helper_that_somebody_else_ends_decides_nothing(monkeypatch: pytest.Mo
     found = compared(pointwise(), candidate)
     assert found.status == "equal"
     assert any("nothing in n, n=0: it was killed" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_where_the_original_has_no_number_nothing_is_wrong(dtype: str) -> None:
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    number, none = np.ones(2, kind), np.full(2, np.nan, kind)
+    rule = rule_of(DType(dtype), Traits(), 1.0)
+    assert empty.differs(none, number, rule) == ""
+    assert "must be equal" in empty.differs(number, none, rule)
+    assert "off by" in empty.differs(number, number * kind.type(2), rule)
+    assert "shape" in empty.differs(number, number[:1], rule)
