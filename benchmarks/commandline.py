@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from benchmarks.texts import without_folders
 
 SUPEROPT = (sys.executable, "-m", "superopt")
 TIMED_OUT = 124
+GLANCE = 0.5  # seconds between two looks at how much time is left
 
 
 @dataclass(frozen=True)
@@ -35,18 +37,23 @@ class Done:
         return f"exit code {self.returncode}: {why}"
 
 
-def run(command: Sequence[str | Path], timeout: float, log: Path | None = None) -> Done:
-    """Whatever it does, it is over when this returns, and so is everything it started. `log`: where what it says goes
-    while it says it, so that of one that is stopped it is known how far it came."""
+def run(command: Sequence[str | Path], timeout: float | Callable[[], float], log: Path | None = None) -> Done:
+    """Whatever it does, it is over when this returns, and so is everything it started. `timeout`: its seconds, or what
+    says how many are left now, where that may come to be fewer. `log`: where what it says goes while it says it, so
+    that of one that is stopped it is known how far it came."""
     words = [str(word) for word in command]
     with tempfile.TemporaryDirectory() as folder:
         told = log or Path(folder) / "log"
         with told.open("w") as file:
             process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=file, start_new_session=True)
+            started = time.monotonic()
             try:
-                process.wait(timeout)
-            except subprocess.TimeoutExpired:
-                return Done(TIMED_OUT, f"stopped after {timeout:.0f} s")
+                while process.poll() is None:
+                    left = timeout() if callable(timeout) else timeout - (time.monotonic() - started)
+                    if left <= 0:
+                        return Done(TIMED_OUT, f"stopped after {int(time.monotonic() - started)} s")
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(min(left, GLANCE))
             finally:
                 end(process)
         return Done(process.returncode, told.read_text(errors="replace"))

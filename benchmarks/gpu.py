@@ -164,7 +164,9 @@ def measure(place: Workplace, ledger: Ledger, planned: Sequence[Job], pace: Pace
     while place.beside > 1 and todo:
         untried = [job for job in todo if job.methods != (HAND,) and not place.has_failed(job)]
         work_ahead(place, untried, pace, weight)
-        ready = [job for job in todo if place.is_ahead(job)]
+        ready = sorted(
+            (job for job in todo if place.is_ahead(job)), key=lambda job: job.methods != CORE
+        )  # took longest
         done = [*ready, *(job for job in todo if place.has_failed(job) and not place.has_been_slow(job))]
         for job in done:
             finish(place, ledger, job)

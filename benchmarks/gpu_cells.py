@@ -59,6 +59,10 @@ class Cell(Record):
     over_default_interval: Interval | None = None
     over_ours: float | None = Field(default=None, description="its time over superopt's, where both ran interleaved")
     over_ours_interval: Interval | None = None
+    over_best: float | None = Field(
+        default=None, description="its time over that of the original with its best options, opened beside it"
+    )
+    over_best_interval: Interval | None = None
     error: float | None = Field(default=None, description="‖answer − reference‖ / ‖reference‖, worst output")
     options: dict[str, str] = Field(default_factory=dict[str, str], description="session options beyond the base")
     made: Made | None = None

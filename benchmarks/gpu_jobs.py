@@ -70,7 +70,7 @@ class Workplace:
     best: dict[Place, Mapping[str, str]] = field(default_factory=dict[Place, Mapping[str, str]])
     """Options that were found for originals."""
     reserved: float = 0.0
-    """Seconds at the end that are kept for what must be timed alone."""
+    """Seconds at the end that are kept for what must be timed alone: what is at work when they grow ends earlier."""
     _making: dict[Place, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
     _ahead: dict[Job, tuple[Ahead, float]] = field(default_factory=dict[Job, "tuple[Ahead, float]"])
     """What was done ahead of a race, and how long that took."""
@@ -181,13 +181,13 @@ class Workplace:
         self, command: Sequence[str | Path], limit: float, place: Place, name: str, log: Path | None = None
     ) -> Done:
         limit *= self.at_once
-        allowed = min(limit, self.left())
-        if allowed <= 0:
+        if self.left() <= 0:
             raise OutOfTime
         started = time.monotonic()
-        done = run((*slots.pinned(), *command), allowed, log)
-        self._steps[place].append(f"{name} {time.monotonic() - started:.0f} s")
-        if done.returncode == TIMED_OUT and allowed < limit:
+        done = run((*slots.pinned(), *command), lambda: min(limit - (time.monotonic() - started), self.left()), log)
+        took = time.monotonic() - started
+        self._steps[place].append(f"{name} {took:.0f} s")
+        if done.returncode == TIMED_OUT and self.left() < limit - took:
             raise OutOfTime
         return done
 
@@ -242,7 +242,7 @@ class Workplace:
         task |= {"seconds": self.timing, "turn": self.turn}
         folder = files_of(self.work, job.place).folder / f"waiting {job.kind}"
         try:
-            return self.room.prepared(step, task, folder, limit * self.at_once, self.left())
+            return self.room.prepared(step, task, folder, limit * self.at_once, self.left)
         finally:
             self._steps[job.place].append(f"{step} {time.monotonic() - started:.0f} s")
 
@@ -270,6 +270,10 @@ class Workplace:
         if method == DEFAULT:
             ratio = Ratio(value=1.0, low=1.0, high=1.0)
         named = {"over_default": ratio.value, "over_default_interval": interval_of(ratio)} if ratio else {}
+        best = found.over_first(BEST) if method not in CORE else None
+        if own and best:
+            ratio = composed(own, best.inverse())
+            named |= {"over_best": ratio.value, "over_best_interval": interval_of(ratio)}
         return self.cell(job, method, options=beyond(options), **fields, **(named if fields.get("median") else {}))
 
     def _optimized(self, job: Job, files: Files) -> Optimized:
@@ -311,7 +315,7 @@ class Workplace:
         entrants: list[Entrant] = [(DEFAULT, str(files.model), {}), (plain, str(made), {})]
         best = self.best.get(job.place, {})
         if beyond(best):
-            entrants.append((tuned, str(made), best))
+            entrants += [(tuned, str(made), best), (BEST, str(files.model), best)]
         found = self.raced(job, entrants)
         fastest = min((plain, tuned), key=lambda name: found.fields(name, job.dtype).get("median") or float("inf"))
         cell = self.told(job, fastest, found, best if fastest == tuned else {})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import graphs
-from benchmarks.gpu_cells import DEFAULT, PEERS, Cell
+from benchmarks.gpu_cells import BEST, DEFAULT, PEERS, Cell
 from benchmarks.gpu_models import files_of
 from benchmarks.gpu_plan import Job
 from benchmarks.gpu_steps import StepFailed
@@ -117,8 +117,9 @@ def _timed(
 
 
 def _entrants(place: Workplace, job: Job, files: Mapping[str, Path], options: Mapping[str, str]) -> list[Entrant]:
-    original: Entrant = (DEFAULT, str(files_of(place.work, job.place).model), {})
-    return [original, *((method, str(file), options) for method, file in files.items())]
+    model = str(files_of(place.work, job.place).model)
+    originals: list[Entrant] = [(DEFAULT, model, {}), *([(BEST, model, options)] if options else [])]
+    return [*originals, *((method, str(file), options) for method, file in files.items())]
 
 
 def _one_by_one(

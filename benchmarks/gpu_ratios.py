@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from benchmarks.gpu_cells import OURS, Cell, Key, Place
+from benchmarks.gpu_cells import BEST, OURS, Cell, Key, Place
 from benchmarks.records import Ratio
 from superopt.report import Interval
 
@@ -24,9 +24,10 @@ def composed(first: Ratio, second: Ratio) -> Ratio:
 
 
 def over_ours(cells: Cells, place: Place, method: str) -> Ratio | None:
-    """None where one of the two has no time. What ran with options, a CUDA graph above all, is held against ours by the
-    two times themselves: they depend on the device alone, and a default session's on how fast the host starts kernels,
-    which no two machines with the same device have in common."""
+    """None where one of the two has no time. What ran with options, a CUDA graph above all, is held against ours by way
+    of the original with its best options, which ran beside both; where it did not, by the two times themselves: they
+    depend on the device alone, and a default session's on how fast the host starts kernels, which no two machines with
+    the same device have in common."""
     ours, other = cells.get((*place, OURS)), cells.get((*place, method))
     if ours is None or other is None or ours.median is None or other.median is None:
         return None
@@ -34,6 +35,10 @@ def over_ours(cells: Cells, place: Place, method: str) -> Ratio | None:
         return Ratio(value=1.0, low=1.0, high=1.0)
     if other.over_ours is not None and other.code == ours.code:
         return _ratio(other.over_ours, other.over_ours_interval)
+    best = cells.get((*place, BEST))
+    if other.over_best is not None and best is not None and best.over_ours is not None and best.code == ours.code:
+        theirs = _ratio(other.over_best, other.over_best_interval)
+        return composed(theirs, _ratio(best.over_ours, best.over_ours_interval))
     if other.over_default is not None and ours.over_default is not None and not other.options:
         theirs = _ratio(other.over_default, other.over_default_interval)
         return composed(theirs, _ratio(ours.over_default, ours.over_default_interval).inverse())

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,17 +40,20 @@ class Room:
                 return False
             return len(self.everyone) >= MOST or min(_free(), _free_on_device()) < LEFT_FREE
 
-    def prepared(self, step: str, task: dict[str, Any], folder: Path, seconds: float, patience: float) -> Waiting:
-        """A step of the worker that has come to its gate. `seconds` is what it may take, `patience` what is left."""
-        if patience <= 0:
+    def prepared(
+        self, step: str, task: dict[str, Any], folder: Path, seconds: float, left: Callable[[], float]
+    ) -> Waiting:
+        """A step of the worker that has come to its gate. `seconds` is what it may take, `left` what all have."""
+        if left() <= 0:
             raise OutOfTime
+        until = time.monotonic() + seconds
         waiting = self.begin((*slots.pinned(), sys.executable, self.worker, step), task, folder)
         self.everyone.append(waiting)
-        done = waiting.until_ready(min(seconds, patience))
+        done = waiting.until_ready(lambda: min(until - time.monotonic(), left()))
         if done is None:
             return waiting
         self.everyone.remove(waiting)
-        if done.returncode == TIMED_OUT and patience < seconds:
+        if done.returncode == TIMED_OUT and left() < until - time.monotonic():
             raise OutOfTime
         raise StepFailed(done)
 

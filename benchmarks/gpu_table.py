@@ -14,6 +14,8 @@ from benchmarks.texts import aligned
 OTHERS = tuple(method for method in METHODS if method != OURS)
 SHORT = {"does not apply": "n/a", "unchanged": "same", "timed out": "slow"}
 TIMED = ("ok", "wrong")
+LIKE_ITSELF = 2.0
+"""Times as far off as the original is on the device: that much is TF32's, or the network's own."""
 
 
 def places(cells: Cells) -> list[Place]:
@@ -31,9 +33,17 @@ def places(cells: Cells) -> list[Place]:
 
 def counts(cells: Cells, place: Place, method: str) -> Ratio | None:
     """A ratio that says something: both answered right."""
-    ratio = over_ours(cells, place, method)
-    wrong = any(cells[(*place, m)].status == "wrong" for m in (OURS, method) if (*place, m) in cells)
-    return None if wrong else ratio
+    if any(is_wrong(cells, cells[(*place, m)]) for m in (OURS, method) if (*place, m) in cells):
+        return None
+    return over_ours(cells, place, method)
+
+
+def is_wrong(cells: Cells, cell: Cell) -> bool:
+    """Off by more than the tolerance, and by more than the original is itself, run on the same device."""
+    if cell.status != "wrong" or cell.error is None:
+        return cell.status == "wrong"
+    itself = [c.error for m in (DEFAULT, BEST) if (c := cells.get((*cell.place, m))) and c.error is not None]
+    return cell.error > LIKE_ITSELF * max(itself, default=0.0)
 
 
 def shown(cells: Cells, place: Place, method: str, interval: bool = False) -> str:
@@ -47,7 +57,7 @@ def shown(cells: Cells, place: Place, method: str, interval: bool = False) -> st
     text = f"{ratio.value:.2f}"
     if interval and ratio.low is not None and ratio.high is not None and ratio.low != ratio.high:
         text += f" [{ratio.low:.2f}, {ratio.high:.2f}]"
-    return text + (" wrong" if cell.status == "wrong" else "!" if is_slower(ratio) else "")
+    return text + (" wrong" if is_wrong(cells, cell) else "!" if is_slower(ratio) else "")
 
 
 def compiled(cells: Cells, place: Place) -> Ratio | None:
@@ -94,7 +104,7 @@ def table(cells: Cells) -> str:
 
 def troubles(cells: Cells) -> list[str]:
     """What was not measured, and why."""
-    bad = [c for _, c in sorted(cells.items()) if c.status in ("failed", "timed out", "wrong")]
+    bad = [c for _, c in sorted(cells.items()) if c.status in ("failed", "timed out") or is_wrong(cells, c)]
     return [f"{c.model} {c.dtype} b{c.batch} {c.method}: {c.status} {c.detail}".rstrip() for c in bad]
 
 

@@ -4,9 +4,9 @@
     python benchmarks/kernels.py benchmarks/.cache/gpu/resnet50-fp16-b16 … [--under prefer_nhwc=1,fuse_conv_bias=1 …]
 
 The folders are those that gpu.py works in. Of each: superopt's result with its options (the original where that came
-back), or the original under the CUDA provider's options given, and torch.compile. Kernels are recorded by torch's
-profiler, without CUDA graphs, so gaps between launches are not in the sums; long names are cut short, and those that
-are then alike added up.
+back), or the original under the CUDA provider's options given, and torch.compile in the modes named. Kernels are
+recorded by torch's profiler, without CUDA graphs, so gaps between launches are not in the sums; long names are cut
+short, and those that are then alike added up.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gpu_models import Files, read_arrays
 from benchmarks.gpu_worker import deployment_of, module_of, tensor_of
+from superopt.errors import SuperoptError
 from superopt.report import Report
 from superopt.runtime.session import Session
 
 RUNS = 5
+MODES = ("default", "max-autotune-no-cudagraphs")
 WIDTH = 96
 Launched: TypeAlias = "list[tuple[str, float]]"
 Recorded: TypeAlias = "tuple[str, Launched]"
@@ -104,11 +106,11 @@ def run_by_us(folder: Path, model: Path, options: Mapping[str, str]) -> Launched
         return recorded(binding.run)
 
 
-def compiled(folder: Path, place: list[Any]) -> Launched:
+def compiled(folder: Path, place: list[Any], mode: str) -> Launched:
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.allow_tf32 = True
     inputs = [tensor_of(array).to("cuda") for array in read_arrays(folder / "inputs.npz").values()]
-    function = torch.compile(module_of(Files(folder), place, "cuda"))
+    function = torch.compile(module_of(Files(folder), place, "cuda"), mode=mode)
 
     def run() -> None:
         function(*inputs)
@@ -117,10 +119,14 @@ def compiled(folder: Path, place: list[Any]) -> Launched:
         return recorded(run)
 
 
-def runs(folder: Path, place: list[Any], under: Sequence[str], torch_too: bool) -> list[Callable[[], Recorded]]:
+def runs(folder: Path, place: list[Any], under: Sequence[str], modes: Sequence[str]) -> list[Callable[[], Recorded]]:
     """What is to be looked at."""
     mine = [partial(original, folder, options) for options in under] or [partial(ours, folder)]
-    return [*mine, *([lambda: ("torch.compile", compiled(folder, place))] if torch_too else [])]
+    return [*mine, *(partial(by_torch, folder, place, mode) for mode in modes)]
+
+
+def by_torch(folder: Path, place: list[Any], mode: str) -> Recorded:
+    return f"torch.compile, {mode}", compiled(folder, place, mode)
 
 
 def main() -> int:
@@ -129,20 +135,24 @@ def main() -> int:
     parser.add_argument("--under", action="append", metavar="NAME=VALUE,…", help="the original, with these options")
     parser.add_argument("--top", type=int, default=14, metavar="N", help="kernels to show")
     parser.add_argument("--in-order", type=Path, metavar="FOLDER", help="write all kernels of a run there, in order")
+    parser.add_argument(
+        "--mode", action="append", choices=MODES, metavar="NAME", help=f"of torch.compile: {', '.join(MODES)}"
+    )
     parser.add_argument("--no-torch", action="store_true", help="ours alone")
     given = parser.parse_args()
+    modes = [] if given.no_torch else given.mode or MODES[:1]
     for folder in given.folders:
         name, dtype, batch = folder.name.rsplit("-", 2)
         print(f"# {name} {dtype} {batch}")
         try:
             found: list[Recorded] = []
-            for run in runs(folder, [name, dtype, int(batch[1:])], given.under or (), not given.no_torch):
+            for run in runs(folder, [name, dtype, int(batch[1:])], given.under or (), modes):
                 found.append(run())
                 print(table(*found[-1], given.top), flush=True)
             if given.in_order:
                 told = "\n\n".join(f"{title}\n{last_run(launched)}" for title, launched in found)
                 (given.in_order / f"kernels-{folder.name}.txt").write_text(told + "\n")
-        except (RuntimeError, OSError, ValueError) as error:  # one network is not worth the others
+        except (RuntimeError, OSError, ValueError, SuperoptError) as error:  # one network is not worth the others
             print(f"{type(error).__name__}: {str(error)[:300]}")
     return 0
 

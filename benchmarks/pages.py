@@ -48,10 +48,10 @@ METHOD = """\
 - **ort**: onnxruntime's default session on the original. **best options**: the same graph with the session options that
   superopt's own search finds for it. **superopt**: its result, with the options it found.
 - **onnxsim, onnxslim, onnxscript, ort.transformers**: their results with their defaults, under the original's best
-  options, in a default session where they do not run so; with options their ratios come from two medians, because a
-  default session in between would bring in how fast each host starts kernels. ort.transformers in float32 alone: asked
-  for a CPU, its default, it widens float16; it is asked for a GPU since, and not measured again yet. `same`: the graph
-  came back as it was.
+  options, in a default session where they do not run so. With options their ratios are taken by way of the original
+  with its best options, which runs beside them and beside superopt's result; in cells measured before 2026-11-19 05:00
+  they come from two medians, of two days or machines. ort.transformers is asked for a GPU: for a CPU, its default, it
+  widens float16. `same`: the graph came back as it was.
 - **by hand**: the same function as a careful person would write it (handmade.py), under the default or the original's
   best options, in a race of its own: its ratio comes from two medians.
 - **torch**: the same network and weights, tensors on the device, each run waited for; **compile** and **max-autotune**
@@ -60,7 +60,8 @@ METHOD = """\
   process of its own, and its ratio comes from two medians. Where two ratios are multiplied, errors add up in squares.
   Each is opened once: that one opening, or one machine of a kind, is luckier than another is in no interval.
 - Answers are compared with those of the original on onnxruntime's CPU provider; `wrong` marks what is off by more than
-  the tolerance, and does not count. superopt's own check is stricter, without TF32.
+  the tolerance and by more than twice what the original is off on the GPU, where TF32 rounds it, and does not count.
+  superopt's own check is stricter, without TF32.
 
 [The commands](#commands), with their dates and versions, come last.
 """

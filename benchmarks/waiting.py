@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +47,14 @@ class Waiting:
         with self._log.open("w") as log:
             self._process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
 
-    def until_ready(self, seconds: float) -> Done | None:
-        """How it ended before it was ready, if it did; one that takes longer is stopped."""
-        until = time.monotonic() + seconds
+    def until_ready(self, left: Callable[[], float]) -> Done | None:
+        """How it ended before it was ready, if it did; when nothing is left of its seconds it is stopped."""
+        started = time.monotonic()
         while not (self.folder / "ready").exists():
             if self._process.poll() is not None:
                 return self._done()
-            if time.monotonic() > until:
-                return self._stopped(seconds)
+            if left() <= 0:
+                return self._stopped(time.monotonic() - started)
             time.sleep(GLANCE)
         return None
 

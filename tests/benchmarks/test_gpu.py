@@ -122,7 +122,8 @@ def test_what_was_merged_by_hand_is_timed_with_the_better_options(
     [found] = work.cells(job)
     assert (found.method, found.status, found.median) == (HAND, "ok", 1.0)
     assert found.over_default is None, "it is compared by its time"
-    assert [model for _, model, _ in entrants[1:]] == [str(hand), str(hand)]
+    original = str(gpu_jobs.files_of(work.work, job.place).model)
+    assert [model for _, model, _ in entrants] == [original, str(hand), str(hand), original]
 
 
 def core_cells(
@@ -237,10 +238,30 @@ def test_ratios_are_taken_from_the_closest_measurement() -> None:
     methods = (BEST, "onnxsim", "onnxslim", COMPILED)
     values = {m: ratio.value for m in methods if (ratio := over_ours(cells, PLACE, m))}
     assert values == pytest.approx(dict.fromkeys(methods, 2.0)), "with options a time is the device's, not the host's"
+    beside = peer.model_copy(update={"over_best": 1.5, "over_best_interval": around(1.5)})
+    found = over_ours({**cells, beside.key: beside}, PLACE, "onnxsim")
+    assert found is not None
+    assert found.value == pytest.approx(3.0), "the original with its best options ran beside both"
     stale = {**cells, best.key: best.model_copy(update={"code": "other", "over_default": 0.75})}
     found = over_ours(stale, PLACE, BEST)
     assert found is not None
     assert found.value == pytest.approx(3.0), "another state of the code was its yardstick"
+
+
+def test_an_answer_as_far_off_as_the_originals_own_is_not_wrong() -> None:
+    """With TF32, some networks are off by more than the tolerance as they are."""
+
+    def wrong(error: float) -> bool:
+        found = cell("onnxsim", status="wrong", error=error)
+        cells = {c.key: c for c in (found, cell(DEFAULT, status="wrong", error=0.06), cell(BEST, error=0.01))}
+        return gpu_table.is_wrong(cells, found)
+
+    assert not wrong(0.07)
+    assert wrong(0.13)
+    alone = cell("onnxsim", status="wrong", error=0.07)
+    assert gpu_table.is_wrong({alone.key: alone}, alone), "nothing is known of the original"
+    other = alone.model_copy(update={"error": None})
+    assert gpu_table.is_wrong({other.key: other}, other), "shapes or NaNs differ"
 
 
 def test_the_table_marks_what_was_lost_and_leaves_out_what_is_wrong() -> None:

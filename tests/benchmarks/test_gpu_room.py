@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ from benchmarks.gpu_plan import Job, Pace
 from benchmarks.gpu_room import Room
 from benchmarks.gpu_steps import OutOfTime, StepFailed
 from benchmarks.waiting import Waiting
-from tests.benchmarks.gpu_world import cell, made, place, raced, run
+from tests.benchmarks.gpu_world import PLACE, cell, made, place, raced, run
 
 pytestmark = pytest.mark.unit
 
@@ -40,7 +44,7 @@ def test_models_are_optimized_and_compiled_side_by_side_and_raced_when_all_are_d
         def __init__(self, step: str, task: dict[str, Any]) -> None:
             self.step, self.model = step, task["place"][0]
 
-        def until_ready(self, seconds: float) -> Done | None:
+        def until_ready(self, left: Callable[[], float]) -> Done | None:
             done.append(f"opened for {self.step} {self.model}")
             return None
 
@@ -63,6 +67,34 @@ def test_models_are_optimized_and_compiled_side_by_side_and_raced_when_all_are_d
     assert done[5:] == ["race bert_base", "race resnet50", "torch resnet50"]
     assert ledger.cells["resnet50", "fp16", 1, COMPILED].detail == "70 s until its first answer"
     assert work.reserved == 0.0
+
+
+def test_a_step_ends_when_what_is_kept_for_others_leaves_it_nothing(tmp_path: Path) -> None:
+    """Races that were found to wait while it ran must be run: it had more time when it began."""
+    work = place(tmp_path, seconds=60.0)
+    started = time.monotonic()
+    threading.Timer(0.5, lambda: setattr(work, "reserved", 60.0)).start()
+    with pytest.raises(OutOfTime):
+        work.run((sys.executable, "-c", "import time; time.sleep(50)"), 50.0, PLACE, "optimize")
+    assert time.monotonic() - started < 20.0
+
+
+def test_superopts_own_races_are_run_before_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [Job("bert_base", "fp16", 1, (EAGER,)), Job("resnet50", "fp16", 1, CORE)]
+    work = place(tmp_path)
+    work.beside = 2
+    done: list[str] = []
+    ahead: set[Job] = set()
+
+    def cells(_: Workplace, job: Job) -> list[Cell]:
+        done.append(job.model)
+        return [cell(EAGER, place=job.place)]
+
+    monkeypatch.setattr(Workplace, "work_ahead", lambda _, job: ahead.add(job))
+    monkeypatch.setattr(Workplace, "is_ahead", lambda _, job: job in ahead)
+    monkeypatch.setattr(Workplace, "cells", cells)
+    gpu.measure(work, Ledger.opened(tmp_path / "out.json", [], run("one")), jobs, Pace())
+    assert done == ["resnet50", "bert_base"]
 
 
 @pytest.mark.parametrize("is_done", [True, False])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,14 @@ def begun(folder: Path, fails: str = "", loads: float = 0.0) -> Waiting:
     return Waiting((sys.executable, script), {"fails": fails, "loads": loads}, folder / "waiting")
 
 
+def seconds(count: float) -> Callable[[], float]:
+    until = time.monotonic() + count
+    return lambda: until - time.monotonic()
+
+
 def test_it_goes_on_when_it_is_told_to(tmp_path: Path) -> None:
     waiting = begun(tmp_path)
-    assert waiting.until_ready(30) is None
+    assert waiting.until_ready(lambda: 30) is None
     time.sleep(0.2)
     told = time.time()
     done, answer = waiting.finish(30)
@@ -49,21 +55,21 @@ def test_it_goes_on_when_it_is_told_to(tmp_path: Path) -> None:
 
 
 def test_one_that_ends_before_says_why(tmp_path: Path) -> None:
-    done = begun(tmp_path, "before").until_ready(30)
+    done = begun(tmp_path, "before").until_ready(lambda: 30)
     assert done is not None
     assert "no such network" in done.problem
 
 
 def test_one_that_ends_after_says_why(tmp_path: Path) -> None:
     waiting = begun(tmp_path, "after")
-    assert waiting.until_ready(30) is None
+    assert waiting.until_ready(lambda: 30) is None
     done, answer = waiting.finish(30)
     assert answer is None
     assert "out of memory" in done.problem
 
 
 def test_one_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
-    done = begun(tmp_path, loads=60).until_ready(0.5)
+    done = begun(tmp_path, loads=60).until_ready(seconds(0.5))
     assert done is not None
     assert done.returncode == TIMED_OUT
 
@@ -80,7 +86,7 @@ from pathlib import Path
 from benchmarks.waiting import Waiting
 task = {{"fails": "", "loads": {loads}}}
 waiting = Waiting((sys.executable, {str(script)!r}), task, Path({str(tmp_path / "waiting")!r}))
-assert {loads} or waiting.until_ready(30) is None
+assert {loads} or waiting.until_ready(lambda: 30) is None
 print(waiting._process.pid)
 """
     told = subprocess.run([sys.executable, "-c", starts], capture_output=True, text=True, check=True)
