@@ -7,7 +7,7 @@
     sharing.py      equal initializers               duplicates.py  equal nodes
     dead.py         what nobody reads                batchnorm.py   BatchNormalization into its convolution
     rule.py         what an identity is              arithmetic.py, casting.py, counting.py, layout.py,
-                                                     selection.py: which there are
+                                                     selection.py, telling.py: which there are
     purity.py       what must never be touched       journal.py     what was done, what it may cost
     builder.py      the graph under construction     scope.py       what is known of it
     captures.py     what bodies read outside         inlining.py    a branch in the place of its If

@@ -8,7 +8,17 @@ from dataclasses import replace
 
 from superopt.ir.graph import Attribute, Constant, Graph, Label, Node, Value, make_node, make_parameter, replace_inputs
 from superopt.ir.tensor import Tensor
-from superopt.normalize import arithmetic, batchnorm, casting, counting, layout, picking, selection, sharing
+from superopt.normalize import (
+    arithmetic,
+    batchnorm,
+    casting,
+    counting,
+    layout,
+    picking,
+    selection,
+    sharing,
+    telling,
+)
 from superopt.normalize.builder import Builder, presence, substitute, with_instance
 from superopt.normalize.captures import prune
 from superopt.normalize.choices import Choice, Choices, choose
@@ -23,7 +33,7 @@ from superopt.normalize.scope import Context, Scope, count_uses
 
 RULES = (
     *selection.RULES, *arithmetic.RULES, *casting.RULES, *picking.RULES, *layout.RULES, *counting.RULES,
-    *batchnorm.RULES,
+    *batchnorm.RULES, *telling.RULES,
 )  # fmt: skip
 _BY_OPERATOR: dict[str, tuple[Rule, ...]] = {
     op: tuple(rule for rule in RULES if op in rule.ops) for op in {op for rule in RULES for op in rule.ops}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -189,7 +189,7 @@ class Emitter:
         own_type = _meeting([o for o in operands if o is not None], match.dtype)
         self.vocabulary.refuse(own, opset, own_type, arguments)
         spelled = _with_type(operator, arguments, match.dtype)
-        inputs, attributes = self._written(own, operator, operands, spelled, own_type)
+        inputs, attributes = self._written(own, operator, operands, spelled, own_type, tuple(match.inputs.values()))
         for k, value in enumerate(inputs):
             held = None if value is None else dtype_of(value)
             if held is not None and not accepts(own.name, own.domain, opset, k, held):
@@ -217,8 +217,9 @@ class Emitter:
         operands: list[Made | None],
         arguments: Mapping[str, Any],
         dtype: DType,
+        around: Sequence[Value],
     ) -> tuple[list[Value | None], dict[str, Attribute]]:
-        """Inputs and attributes as the model's opset wants them."""
+        """Inputs and attributes as the model's opset wants them. `around`: values that have sizes asked for."""
         known = attribute_names(own.name, own.domain, self.reader.opset)
         attributes: dict[str, Attribute] = {}
         statics: dict[str, Value] = {}
@@ -237,7 +238,8 @@ class Emitter:
                     is_real = isinstance(parameter.default, float) or parameter.name in real
                     attributes[parameter.name] = _attribute(value, is_real)
             elif parameter.kind == "static":
-                statics[parameter.name] = self._static(parameter.name, value, first)
+                told = self._at_run_time(value, first, around) if newest.name == "Expand" else None
+                statics[parameter.name] = told or self._static(parameter.name, value, first)
             elif not _is_default(newest, parameter.name, value, operands):
                 raise Conflict(f"{own.kind} has no attribute {parameter.name} at opset {self.reader.opset}")
         values = [None if o is None else o.value for o in operands]
@@ -258,6 +260,15 @@ class Emitter:
         if len(inputs) > most or len(inputs) < least or None in inputs[:least]:
             raise Conflict(f"{own.kind} takes {least} to {most} inputs at opset {self.reader.opset}")
         return inputs, attributes
+
+    def _at_run_time(self, target: list[Index], first: Made | None, around: Sequence[Value]) -> Value | None:
+        """The target of an Expand as a list that the run computes, where it has sizes that nothing else tells; those
+        that stay are 1."""
+        if first is None or all(isinstance(n, int) for n in target):
+            return None
+        own = (*(1 for _ in range(len(target) - first.tensor.rank)), *first.tensor.shape)
+        left = [1 if same(n, m) else n for n, m in zip(target, own, strict=True)]
+        return self.reader.stretcher.listed([self.sizes.dim(n) for n in left], first.value, around)
 
     def _static(self, name: str, value: Any, first: Made | None) -> Value:
         if isinstance(value, int):

@@ -27,6 +27,7 @@ from superopt.rewrite.constants import Constants
 from superopt.rewrite.numerals import decimal
 from superopt.rewrite.sizes import Sizes, decide, dtype_of
 from superopt.rewrite.spelling import canonical
+from superopt.rewrite.stretching import Stretcher
 
 _ABSENT_WHEN_EMPTY = frozenset({"roi", "scales", "sizes"})
 """Inputs of Resize: older opsets want the one before another written, if only as an empty list."""
@@ -77,6 +78,7 @@ class Reader:
         self.registry, self.opset, self.constants, self.sizes = registry, opset, constants, sizes
         self.own = own
         """Operators that the model defines itself."""
+        self.stretcher = Stretcher(opset, constants)
         self._read: dict[Node, Reading | str] = {}
         self._signatures: dict[tuple[object, ...], tuple[Reading | str, tuple[int | None, ...]]] = {}
 
@@ -95,6 +97,8 @@ class Reader:
         known = self._signatures.get(key)
         if known is None:
             found = self._attempt(node)
+            if isinstance(found, Reading) and not set(found.operands).issubset((None, *node.inputs)):
+                return found  # some were expanded
             kept = () if isinstance(found, str) else tuple(v and node.inputs.index(v) for v in found.operands)
             self._signatures[key] = (found, kept)
             return found
@@ -153,11 +157,12 @@ class Reader:
             arguments[name] = _plain(value)
         if any(p.variadic for p in operator.parameters):
             return node.inputs, arguments
+        inputs = self.stretcher.operands(node)
         positional = [p for p in operator.parameters if p.kind != "attribute" and p.name not in arguments]
-        if len(node.inputs) > len(positional):
-            raise NotCovered(f"{len(node.inputs)} inputs")
+        if len(inputs) > len(positional):
+            raise NotCovered(f"{len(inputs)} inputs")
         operands: list[Value | None] = []
-        for p, value in zip(positional, node.inputs, strict=False):
+        for p, value in zip(positional, inputs, strict=False):
             if p.kind == "tensor":
                 operands.append(value)
             elif value is not None:

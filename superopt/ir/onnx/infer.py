@@ -15,6 +15,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
 
 from superopt.ir.onnx.guesses import hide_all, hide_guesses
+from superopt.ir.onnx.solving import solve
 from superopt.ir.onnx.symbols import clear_shapes, forget_elements, with_own_symbols
 from superopt.ir.onnx.tensors import DTYPES
 from superopt.ir.types import (
@@ -66,6 +67,7 @@ def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) 
             found = _inferred(skeleton)
     if found is not None:
         forget_elements(found, model.functions)
+        solve(found)
     return found
 
 

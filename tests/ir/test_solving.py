@@ -1,0 +1,371 @@
+# pyright: basic
+"""Dims that follow from others: what is solved, what is left open, and that no run contradicts it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from superopt.ir.graph import Graph, Value
+from superopt.ir.onnx import parse
+from superopt.runtime.library import errors
+from tests.ir.test_symbols import broken_promises, lifted, shape
+
+VIEW = """
+g (float[batch, length, 12] x) => (float[n, m, k, l] y)
+<int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] rest = {-1}, int64[1] width = {4}> {
+    s = Shape(x)
+    b = Gather<axis=0>(s, zero)
+    t = Gather<axis=0>(s, one)
+    b1 = Unsqueeze(b, first)
+    t1 = Unsqueeze(t, first)
+    target = Concat<axis=0>(b1, t1, rest, width)
+    y = Reshape(x, target)
+}
+"""
+
+
+def dims(graph: Graph) -> tuple:
+    return shape(graph.outputs[0])
+
+
+@pytest.mark.unit
+def test_what_is_left_of_a_view_is_counted() -> None:
+    assert dims(lifted(VIEW)) == ("batch", "length", 3, 4)
+
+
+@pytest.mark.unit
+def test_what_does_not_divide_stays_open() -> None:
+    batch, length, heads, width = dims(lifted(VIEW.replace("{4}", "{5}")))
+    assert (batch, length, width) == ("batch", "length", 5)
+    assert isinstance(heads, str)
+    assert heads not in ("batch", "length")
+
+
+@pytest.mark.unit
+def test_heads_that_are_computed_are_divided_exactly() -> None:
+    body = """
+    g (float[batch, length, 12] x) => (float[n, m, k, l] y)
+    <int64[1] four = {4}, int64[1] two = {2}, int64[1] three = {3}, int64[1] none = {0}, int64[1] all = {-1}> {
+        s = Shape(x)
+        front = Slice(s, none, two, none)
+        width = Slice(s, two, three, none)
+        heads = Div(width, four)
+        target = Concat<axis=0>(front, all, heads)
+        y = Reshape(x, target)
+    }
+    """
+    assert dims(lifted(body)) == ("batch", "length", 4, 3)
+
+
+EXPAND = """
+g (bool[batch, 1, 1, length] mask, float[batch, length] x) => (bool[n, m, k, l] y)
+<int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] minus = {-1}, int64[1] single = {1},
+ int64[1] four = {4}> {
+    s = Shape(x)
+    b = Gather<axis=0>(s, zero)
+    t = Gather<axis=0>(s, one)
+    b1 = Unsqueeze(b, first)
+    t1 = Unsqueeze(t, first)
+    wanted = Concat<axis=0>(b1, single, t1, t1)
+    ones = ConstantOfShape<value = int64[1] {1}>(four)
+    negative = Mul(ones, minus)
+    kept = Equal(wanted, negative)
+    target = Where(kept, ones, wanted)
+    y = Expand(mask, target)
+}
+"""
+
+
+@pytest.mark.unit
+def test_a_size_is_no_negative_number() -> None:
+    """torch writes `expand` with a choice of 1 where the wanted size is −1."""
+    n, one, k, last = dims(lifted(EXPAND))
+    assert (one, k) == (1, "length#2")
+    assert n not in ("batch", "batch#2"), "either may be 1"
+    assert last not in ("length", "length#2")
+
+
+@pytest.mark.unit
+def test_inner_sizes_of_a_product_are_equal() -> None:
+    body = """
+    g (float[n, k] a, float[m, 1] b, float[k, w] c) => (float[p, q] y) { s = Add(a, b) y = MatMul(s, c) }
+    """
+    found = lifted(body)
+    (total, product) = found.nodes
+    assert shape(Value(total))[1] == "k", "an input's own size is what it was"
+    assert isinstance(shape(Value(total))[0], str)
+    assert shape(Value(product))[1] == "w"
+
+
+@pytest.mark.unit
+def test_what_nobody_reads_says_nothing() -> None:
+    """A node that no result needs may be left out of a run, and cannot fail it."""
+    body = """
+    g (float[n, k] a, float[1, l] b, float[r, w] c) => (float[p, q] y) { s = Add(a, b) z = MatMul(s, c) y = Relu(s) }
+    """
+    total = next(node for node in lifted(body).nodes if node.op == "Add")
+    assert shape(Value(total))[1] not in ("k", "l", "r")
+    read = body.replace("y = Relu(s)", "y = Add(s, z)")
+    total = next(node for node in lifted(read).nodes if node.op == "Add")
+    assert shape(Value(total))[1] == "r"
+
+
+@pytest.mark.unit
+def test_a_table_cut_to_a_length_has_that_length_where_it_meets_it() -> None:
+    body = """
+    g (float[batch, length, 4] x, float[1, 8, 4] table) => (float[n, m, k] y)
+    <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}> {
+        s = Shape(x)
+        end = Slice(s, one, two, zero)
+        positions = Slice(table, zero, end, one)
+        y = Add(x, positions)
+    }
+    """
+    assert dims(lifted(body)) == ("batch", "length", 4)
+    apart = body.replace("y = Add(x, positions)", "y = Relu(positions)")
+    assert dims(lifted(apart))[1] != "length", "a run with more than 8 does not fail there"
+
+
+@pytest.mark.unit
+def test_one_row_may_be_for_all() -> None:
+    """A table of one row broadcasts, however long the other is."""
+    body = """
+    g (float[batch, length, 4] x, float[1, 1, 4] seed) => (float[n, m, k] y)
+    <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}> {
+        s = Shape(x)
+        end = Slice(s, one, two, zero)
+        cut = Slice(seed, zero, end, one)
+        y = Add(x, cut)
+        z = Relu(cut)
+    }
+    """
+    cut = next(node for node in lifted(body).nodes if node.op == "Slice" and len(shape(Value(node))) == 3)
+    assert shape(Value(cut))[1] != "length"
+
+
+@pytest.mark.unit
+def test_bodies_know_what_was_solved_outside() -> None:
+    body = """
+    g (float[batch, length, 12] x, bool c) => (float[n, m, k, l] y)
+    <int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] rest = {-1}, int64[1] width = {4}> {
+        s = Shape(x)
+        b = Gather<axis=0>(s, zero)
+        t = Gather<axis=0>(s, one)
+        b1 = Unsqueeze(b, first)
+        t1 = Unsqueeze(t, first)
+        target = Concat<axis=0>(b1, t1, rest, width)
+        v = Reshape(x, target)
+        y = If(c) <
+            then_branch = yes () => (float[n, m, k, l] p) { p = Relu(v) },
+            else_branch = no () => (float[n, m, k, l] q) { q = Neg(v) }
+        >
+    }
+    """
+    choice = next(node for node in lifted(body).nodes if node.op == "If")
+    assert [shape(branch.outputs[0]) for branch in choice.bodies] == [("batch", "length", 3, 4)] * 2
+
+
+# ---------------------------------------------------------------------- against what really comes out
+
+
+class Growing:
+    """A graph that grows by operators which run at the sizes it is grown at."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.sizes = {name: rng.randint(1, 4) for name in "abcde"}
+        self.feeds = self.drawn(self.sizes)
+        self.nodes: list[Any] = []
+        self.constants: dict[str, np.ndarray] = {}
+        self.lists: dict[str, np.ndarray] = {}
+        self.arrays: dict[str, np.ndarray] = dict(self.feeds)
+        for value in ([-1], [1], [2], [0]):
+            self.constant(np.array(value, np.int64))
+
+    @staticmethod
+    def drawn(sizes: dict[str, int]) -> dict[str, np.ndarray]:
+        shapes = {"x": "abc", "y": "de", "z": "ab"}
+        return {name: np.ones([sizes[letter] for letter in letters], np.float32) for name, letters in shapes.items()}
+
+    def constant(self, array: np.ndarray) -> str:
+        name = f"k{len(self.constants)}"
+        self.constants[name] = self.lists[name] = array
+        return name
+
+    def add(self, op: str, inputs: list[str], result: np.ndarray, **attributes: Any) -> None:
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], **attributes))
+        short = result.dtype in (np.int64, np.bool_) and result.ndim == 1 and result.size <= 6
+        (self.lists if short else self.arrays)[name] = result
+
+    def grow(self) -> None:
+        step = self.rng.choice((self._shape, self._shape, self._element, self._join, self._combine, self._combine,
+                                self._choose, self._reshape, self._reshape, self._expand, self._meet, self._flatten,
+                                self._multiply, self._cut, self._count))  # fmt: skip
+        try:
+            step()
+        except (ValueError, IndexError, ZeroDivisionError, OverflowError):
+            return
+
+    def one(self, of: dict[str, np.ndarray], fits: Callable[[np.ndarray], bool] = lambda _: True) -> str:
+        return self.rng.choice([name for name, value in of.items() if fits(value)])
+
+    def integers(self) -> str:
+        return self.one(self.lists, lambda v: v.dtype == np.int64)
+
+    def floats(self, rank: int = 1) -> str:
+        return self.one(self.arrays, lambda v: v.dtype == np.float32 and v.ndim >= rank)
+
+    def _shape(self) -> None:
+        x = self.floats()
+        self.add("Shape", [x], np.array(self.arrays[x].shape, np.int64))
+
+    def _element(self) -> None:
+        data = self.integers()
+        index = self.rng.randrange(len(self.lists[data]))
+        self.add("Gather", [data, self.constant(np.array([index], np.int64))], self.lists[data][[index]], axis=0)
+
+    def _join(self) -> None:
+        parts = [self.integers() for _ in range(self.rng.randint(2, 3))]
+        self.add("Concat", parts, np.concatenate([self.lists[p] for p in parts]), axis=0)
+
+    def _combine(self) -> None:
+        op, a, b = self.rng.choice(("Mul", "Div", "Add", "Sub")), self.integers(), self.integers()
+        left, right = self.lists[a], self.lists[b]
+        if op == "Div":
+            if not right.all():
+                return
+            result = np.trunc(left / right).astype(np.int64)
+        else:
+            result = {"Mul": np.multiply, "Add": np.add, "Sub": np.subtract}[op](left, right)
+        if np.abs(result).max() < 1000:
+            self.add(op, [a, b], result)
+
+    def _choose(self) -> None:
+        a, b = self.integers(), self.integers()
+        same = self.lists[a] == self.lists[b]
+        self.add("Equal", [a, b], np.asarray(same))
+        condition = f"v{len(self.nodes) - 1}"
+        self.add("Where", [condition, a, b], np.where(same, self.lists[a], self.lists[b]))
+
+    def _reshape(self) -> None:
+        x, target = self.floats(), self.integers()
+        before, wanted = self.arrays[x], [int(n) for n in self.lists[target]]
+        if min(wanted) < -1:
+            return  # numpy takes any of these for -1
+        shape_ = [before.shape[i] if n == 0 else n for i, n in enumerate(wanted)]
+        self.add("Reshape", [x, target], before.reshape(shape_))
+
+    def _expand(self) -> None:
+        x, target = self.floats(), self.integers()
+        wanted = [int(n) for n in self.lists[target]]
+        if all(0 < n < 9 for n in wanted):
+            whole = np.broadcast_shapes(self.arrays[x].shape, tuple(wanted))
+            self.add("Expand", [x, target], np.broadcast_to(self.arrays[x], whole))
+
+    def _meet(self) -> None:
+        a, b = self.floats(), self.floats()
+        self.add(self.rng.choice(("Add", "Mul")), [a, b], self.arrays[a] + self.arrays[b])
+
+    def _flatten(self) -> None:
+        x = self.floats()
+        axis = self.rng.randint(0, self.arrays[x].ndim)
+        front = int(np.prod(self.arrays[x].shape[:axis]))
+        self.add("Flatten", [x], self.arrays[x].reshape(front, -1), axis=axis)
+
+    def _multiply(self) -> None:
+        a, b = self.floats(2), self.floats(2)
+        self.add("MatMul", [a, b], np.matmul(self.arrays[a], self.arrays[b]))
+
+    def _cut(self) -> None:
+        x, end = self.floats(), self.one(self.lists, lambda v: v.dtype == np.int64 and len(v) == 1)
+        axis = self.rng.randrange(self.arrays[x].ndim)
+        kept = [slice(None)] * self.arrays[x].ndim
+        kept[axis] = slice(0, int(self.lists[end][0]))
+        zero, axes = self.constant(np.array([0], np.int64)), self.constant(np.array([axis], np.int64))
+        if self.arrays[x][tuple(kept)].size:
+            self.add("Slice", [x, zero, end, axes], self.arrays[x][tuple(kept)])
+
+    def _count(self) -> None:
+        end = self.one(self.lists, lambda v: v.dtype == np.int64 and len(v) == 1 and 0 < v[0] < 9)
+        scalar = f"v{len(self.nodes)}"
+        none = f"n{len(self.constants)}"
+        self.constants[none] = np.array([0], np.int64)
+        self.nodes.append(helper.make_node("Squeeze", [end, none], [scalar]))
+        zero, one = f"s{len(self.constants)}", f"t{len(self.constants)}"
+        self.constants |= {zero: np.array(0, np.int64), one: np.array(1, np.int64)}
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node("Range", [zero, scalar, one], [name]))
+        self.nodes.append(helper.make_node("Cast", [name], [f"{name}f"], to=TensorProto.FLOAT))
+        self.arrays[f"{name}f"] = np.arange(int(self.lists[end][0]), dtype=np.float32)
+
+    def model(self) -> bytes:
+        inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, list(d))
+                  for n, d in (("x", "abc"), ("y", "de"), ("z", "ab"))]  # fmt: skip
+        made = [name for node in self.nodes for name in node.output]
+        outputs = [helper.make_value_info(name, helper.make_tensor_type_proto(self._type(name), None)) for name in made]
+        constants = [numpy_helper.from_array(array, name) for name, array in self.constants.items()]
+        graph = helper.make_graph(self.nodes, "g", inputs, outputs, constants)
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        return proto.SerializeToString()
+
+    def _type(self, name: str) -> int:
+        value = self.lists.get(name, self.arrays.get(name))
+        return TensorProto.INT64 if value is None else helper.np_dtype_to_tensor_dtype(value.dtype)
+
+
+@pytest.mark.ort
+@pytest.mark.parametrize("seed", range(60))
+def test_no_run_contradicts_what_was_solved(seed: int) -> None:
+    rng = random.Random(seed)
+    growing = Growing(rng)
+    for _ in range(40):
+        growing.grow()
+    data = growing.model()
+    graph = parse(data).graph
+    session = _session(data)
+    names = [o.name for o in session.get_outputs()]
+    runs = 0
+    for sizes in (growing.sizes, *({n: rng.randint(1, 5) for n in "abcde"} for _ in range(6))):
+        feeds = Growing.drawn(sizes)
+        try:
+            found = session.run(names, feeds)
+        except errors():  # sizes that do not fit promise nothing
+            assert sizes is not growing.sizes
+            continue
+        runs += 1
+        inputs = [(p.type, feeds[name]) for p, name in zip(graph.inputs, graph.input_names, strict=True)]
+        results = [(value.type, array) for value, array in zip(graph.outputs, found, strict=True)]
+        assert not broken_promises([*inputs, *results])
+    assert runs
+
+
+def _session(data: bytes) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    return ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.ort
+def test_random_graphs_have_something_to_solve() -> None:
+    """Or the test before this one would say nothing."""
+    solved = 0
+    for seed in range(60):
+        growing = Growing(random.Random(seed))
+        for _ in range(40):
+            growing.grow()
+        graph = parse(growing.model()).graph
+        own = {dim for value in graph.inputs for dim in shape(Value(value))}
+        solved += sum(
+            all(isinstance(dim, int) or dim in own for dim in shape(Value(node)))
+            for node in graph.nodes
+            if node.op in ("Reshape", "Expand", "Flatten") and shape(Value(node))
+        )
+    assert solved > 60
