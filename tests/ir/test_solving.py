@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -170,6 +171,36 @@ def test_bodies_know_what_was_solved_outside() -> None:
     """
     choice = next(node for node in lifted(body).nodes if node.op == "If")
     assert [shape(branch.outputs[0]) for branch in choice.bodies] == [("batch", "length", 3, 4)] * 2
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("start", ["Shape<start=0, end=1>(x)", "Identity(two)"])
+def test_products_that_grow_without_end_are_given_up(start: str) -> None:
+    squares = "\n".join(f"v{k + 1} = Mul(v{k}, v{k})" for k in range(80))
+    body = f"""
+    g (float[batch, 4] x) => (float[n, m] y) <int64[1] two = {{2}}, int64[1] four = {{4}}> {{
+        v0 = {start}
+        {squares}
+        target = Concat<axis = 0>(v80, four)
+        y = Reshape(x, target)
+    }}
+    """
+    assert dims(lifted(body))[1] == 4
+
+
+@pytest.mark.unit
+def test_long_chains_are_solved_in_time() -> None:
+    """Each learns a size of its own; looking all of them up again for each would take minutes."""
+    steps = "\n".join(
+        f"s{k} = Shape(v{k}) b{k} = Slice(s{k}, zero, one, zero) t{k} = Concat<axis = 0>(b{k}, rest, two) "
+        f"r{k} = Reshape(v{k}, t{k}) f{k} = Flatten(r{k}) v{k + 1} = Compress<axis = 0>(f{k}, c)"
+        for k in range(1000)
+    )
+    constants = "int64[1] zero = {0}, int64[1] one = {1}, int64[1] rest = {-1}, int64[1] two = {2}"
+    body = f"g (float[n, 8] v0, bool[k] c) => (float[p, q] y) <{constants}> {{ {steps} y = Relu(v1000) }}"
+    started = time.monotonic()
+    assert dims(lifted(body))[1] == 8
+    assert time.monotonic() - started < 20.0
 
 
 # ---------------------------------------------------------------------- against what really comes out

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from superopt.ir.onnx.products import ONE, Product, Size, product
+from superopt.ir.onnx.products import LARGEST, ONE, Product, Size, product
 
 LONGEST = 16
 """Elements of a list that is followed; shapes have fewer."""
@@ -151,7 +151,8 @@ def _side_by_side(known: Integers, node: NodeProto) -> list[tuple[Size, ...]] | 
 def _add(a: Product, b: Product) -> Size:
     if not a.number or not b.number:
         return b if not a.number else a
-    return Product(a.number + b.number) if not a.symbols and not b.symbols else None
+    total = a.number + b.number
+    return Product(total) if not a.symbols and not b.symbols and abs(total) <= LARGEST else None
 
 
 def _subtract(a: Product, b: Product) -> Size:
@@ -209,7 +210,7 @@ _RULES: dict[str, Callable[[Integers, NodeProto], Values | None]] = {
     "Equal": _pairwise(_equal),
     "Gather": _gather,
     "Identity": _same,
-    "Mul": _pairwise(lambda a, b: a * b),
+    "Mul": _pairwise(Product.times),
     "Reshape": _same,
     "Shape": _shape,
     "Size": _size,

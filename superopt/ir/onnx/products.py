@@ -9,6 +9,10 @@ from typing import TypeAlias
 
 from superopt.ir.types import Dim
 
+LARGEST = (1 << 63) - 1
+LONGEST = 16
+"""Symbols of a product that is followed."""
+
 
 @dataclass(frozen=True)
 class Product:
@@ -24,8 +28,11 @@ class Product:
             return self.number if self.number >= 0 else None
         return self.symbols[0] if self.number == 1 and len(self.symbols) == 1 else None
 
-    def __mul__(self, other: Product) -> Product:
+    def times(self, other: Product) -> Size:
+        """None where it is more than an integer of 64 bits holds, or than is worth following."""
         number = self.number * other.number
+        if abs(number) > LARGEST or len(self.symbols) + len(other.symbols) > LONGEST:
+            return None
         return Product(number, tuple(sorted(self.symbols + other.symbols)) if number else ())
 
     def over(self, other: Product) -> Product | None:
@@ -36,14 +43,11 @@ class Product:
             return None
         return Product(self.number // other.number, tuple(sorted(rest.elements())))
 
-    def under(self, meanings: Mapping[str, Product]) -> Product:
+    def under(self, meanings: Mapping[str, Product]) -> Size:
         """With every symbol replaced that has a meaning."""
         if not any(symbol in meanings for symbol in self.symbols):
             return self
-        found = Product(self.number)
-        for name in self.symbols:
-            found = found * meanings.get(name, symbol(name))
-        return found
+        return product([Product(self.number), *(meanings.get(name, symbol(name)) for name in self.symbols)])
 
 
 Size: TypeAlias = "Product | None"
@@ -61,11 +65,11 @@ def size_of(dim: Dim) -> Size:
 
 
 def product(sizes: Iterable[Size]) -> Size:
-    total = ONE
+    total: Size = ONE
     for size in sizes:
-        if size is None:
+        if size is None or total is None:
             return None
-        total = total * size
+        total = total.times(size)
     return total
 
 

@@ -10,7 +10,7 @@ a 0. Symbols of the model's inputs keep their names. Bodies have their outer sym
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -42,7 +42,7 @@ def solve(graph: GraphProto) -> None:
         if len(solver.meanings) == known:
             break
     if solver.meanings:
-        _replace(graph, solver.meanings)
+        _replace(graph, solver.told())
 
 
 class _Solver:
@@ -85,7 +85,18 @@ class _Solver:
         return None if found is None else [self._now(size) for size in found]
 
     def _now(self, size: Size) -> Size:
-        return None if size is None else size.under(self.meanings)
+        """With the meaning of every symbol, and of those in it: some were learned after it."""
+        found = size
+        while found is not None and any(symbol in self.meanings for symbol in found.symbols):
+            found = found.under(self.meanings)
+        if size is not None and found is not None and size.dim in self.meanings:
+            self.meanings[str(size.dim)] = found
+        return found
+
+    def told(self) -> dict[str, int | str]:
+        """Symbols that are a number, or another symbol."""
+        found = {name: self._now(meaning) for name, meaning in self.meanings.items()}
+        return {name: size.dim for name, size in found.items() if size is not None and size.dim is not None}
 
     def _see(self, node: NodeProto) -> None:
         for name in node.output:
@@ -114,10 +125,9 @@ class _Solver:
         return size is not None and isinstance(size.dim, str) and size.dim not in self.seen
 
     def _learn(self, symbol: str, meaning: Product) -> None:
-        if symbol in meaning.symbols:
-            return
-        one = {symbol: meaning}
-        self.meanings = {s: m.under(one) for s, m in self.meanings.items()} | one
+        now = self._now(meaning)
+        if now is not None and symbol not in now.symbols and symbol not in self.meanings:
+            self.meanings[symbol] = now
 
     def _compare(self, node: NodeProto) -> None:
         """Sizes that are equal in a run that does not fail."""
@@ -302,7 +312,7 @@ def _dims(type_: TypeProto) -> list[Size] | None:
     return [size_of(d.dim_value if d.HasField("dim_value") else d.dim_param or None) for d in tensor.shape.dim]
 
 
-def _replace(graph: GraphProto, meanings: dict[str, Product]) -> None:
+def _replace(graph: GraphProto, meanings: Mapping[str, int | str]) -> None:
     for value in (*graph.value_info, *graph.output):
         _rename(value, meanings)
     for node in graph.node:
@@ -312,12 +322,11 @@ def _replace(graph: GraphProto, meanings: dict[str, Product]) -> None:
             _replace(body, meanings)
 
 
-def _rename(value: ValueInfoProto, meanings: dict[str, Product]) -> None:
+def _rename(value: ValueInfoProto, meanings: Mapping[str, int | str]) -> None:
     if not value.type.HasField("tensor_type"):
         return
     for dim in value.type.tensor_type.shape.dim:
-        meaning = meanings.get(dim.dim_param) if dim.dim_param else None
-        found = None if meaning is None else meaning.dim
+        found = meanings.get(dim.dim_param) if dim.dim_param else None
         if isinstance(found, int):
             dim.dim_value = found
         elif found is not None:
