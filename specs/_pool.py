@@ -93,9 +93,12 @@ def _axis(
         covered(n >= dilation, "a window may lie in the padding alone")
     count = window_count(n, before, after, kernel, stride, dilation)
     if ceil_mode:
-        count = window_count(n + stride - 1, before, after, kernel, stride, dilation)
-        if (count - 1) * stride >= n + before:
-            count = count - 1  # a window that would start in the padding after the input
+        rounded_up = window_count(n + stride - 1, before, after, kernel, stride, dilation)
+        if (rounded_up - 1) * stride >= n + before:
+            rounded_up = rounded_up - 1  # a window that would start in the padding after the input
+        if same(rounded_up, count):
+            ceil_mode = 0  # no window is added, none reaches beyond the padding
+        count = rounded_up
     return Axis(n, kernel, stride, dilation, before, after, count, ceil_mode)
 
 

@@ -45,6 +45,7 @@ def canonical(
         found[name] = value
     shape = operands[0] if operands else None
     _windows(found, operands, operator)
+    _round_down(found, operands, results)
     _axes(found, operator, shape, results)
     if "shape" in found and results and results[0] is not None:
         found["shape"] = list(results[0])
@@ -108,6 +109,23 @@ def _windows(found: dict[str, Any], operands: tuple[Shape, ...], operator: Opera
         pads = _same_pads(found, list(shape[2:]), kernel)
         if pads is not None:
             found["pads"], found["auto_pad"] = pads, "NOTSET"
+
+
+def _round_down(found: dict[str, Any], operands: tuple[Shape, ...], results: tuple[Shape, ...]) -> None:
+    """Rounding up says nothing where it adds no window."""
+    shape, result = operands[0] if operands else None, results[0] if results else None
+    pads, kernel = found.get("pads"), found.get("kernel_shape")
+    if not found.get("ceil_mode") or shape is None or result is None or pads is None or kernel is None:
+        return
+    rank = len(shape) - 2
+    steps = zip(shape[2:], kernel, found["strides"], found.get("dilations") or [1] * rank, strict=True)
+    counts = [
+        (n + pads[k] + pads[rank + k] - (window - 1) * dilation - 1) // stride + 1
+        for k, (n, window, stride, dilation) in enumerate(steps)
+        if isinstance(n, int)
+    ]
+    if counts == list(result[2:]):
+        found["ceil_mode"] = 0
 
 
 def _same_pads(found: Mapping[str, Any], sizes: list[Index], kernel: list[Index]) -> list[int] | None:

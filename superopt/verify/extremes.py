@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from superopt.verify.canonical import sum_key, term_key
 from superopt.verify.facts import Facts
-from superopt.verify.ranges import extent_of
+from superopt.verify.ranges import spans_of
 from superopt.verify.terms import Alternative, ExtremeFactor, Sum, Term, alone, symbols_of, symbols_of_condition, times
 
 
@@ -30,8 +30,10 @@ def without_unused(alternative: Alternative, facts: Facts) -> Alternative:
     """A variable that the value does not mention says only that its range is not empty."""
     for variable in alternative.bound:
         about = [c for c in alternative.domain if variable in symbols_of_condition(c)]
-        extent = extent_of(variable, about)
-        if variable in symbols_of(alternative.value) or extent is None or not facts.entails(extent >= 1):
+        spans = spans_of(variable, about)
+        if variable in symbols_of(alternative.value) or spans is None:
+            continue
+        if not all(facts.entails(span >= 1) for span in spans):
             continue
         fewer = tuple(v for v in alternative.bound if v != variable)
         rest = tuple(c for c in alternative.domain if c not in about)

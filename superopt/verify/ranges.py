@@ -17,3 +17,22 @@ def extent_of(variable: Symbol, about: list[Condition]) -> Index | None:
     other = indices[1] if same(indices[0], k) else indices[0]
     extent = other + k + 1
     return None if variable in atoms_of(extent) else extent
+
+
+def spans_of(variable: Symbol, about: list[Condition]) -> list[Index] | None:
+    """How many numbers lie between each lower and each upper bound, where the conditions are such bounds and no others:
+    the variable has a value just where all of these are 1 or more."""
+    k = Poly({(variable,): 1})
+    lowest: list[Index] = []
+    highest: list[Index] = []
+    for condition in about:
+        if not isinstance(condition, AtLeastZero):
+            return None
+        above, below = condition.index - k, condition.index + k
+        if variable not in atoms_of(above):
+            lowest.append(above * -1)
+        elif variable not in atoms_of(below):
+            highest.append(below)
+        else:
+            return None
+    return [high - low + 1 for low in lowest for high in highest] or None
