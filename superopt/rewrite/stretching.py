@@ -19,6 +19,8 @@ from superopt.rewrite.sizes import dtype_of
 STRETCHED = frozenset({"Add", "Div", "Mul", "Sub"})
 LEAST_OPSET = 10
 """From here on Slice takes its ends as inputs."""
+SHAPE_OF_AXES = 15
+"""And from here on Shape gives those that are asked for."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Stretcher:
     def _taken(self, source: Value, name: str) -> Value:
         shape = _shape(source) or ()
         axis = shape.index(name)
+        if self.opset >= SHAPE_OF_AXES:
+            return Value(make_node("Shape", (source,), {"start": axis, "end": axis + 1}, (_list(1),)))
         whole = make_node("Shape", (source,), (), (_list(len(shape)),))
         ends = (self.constants.list_of([k]) for k in (axis, axis + 1, 0))
         return Value(make_node("Slice", (Value(whole), *ends), (), (_list(1),)))

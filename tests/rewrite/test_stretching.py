@@ -95,8 +95,9 @@ def test_a_size_that_no_input_has_cannot_be_asked_for() -> None:
 
 
 @pytest.mark.ort
-def test_attention_with_a_mask_of_any_length_is_one_operator() -> None:
-    data = attention()
+@pytest.mark.parametrize("opset", [13, 17])
+def test_attention_with_a_mask_of_any_length_is_one_operator(opset: int) -> None:
+    data = attention(ATTENTION.replace('"": 17', f'"": {opset}'))
     start = opened(data)
     found = start.matches(start.piece, rules(RULE))
     assert found
