@@ -29,6 +29,9 @@ from superopt.ir.types import (
     Type,
 )
 
+ROUNDS, WORK = 64, 100_000
+"""How often inference begins again with what was solved, and nodes that this may come to: before opset 14 it knows
+nothing of what comes of a Reshape whose target is computed, and all that follows waits."""
 SMALL = 1024
 """Constants up to this many bytes keep their values: shapes and axes are computed from them."""
 _NOT_INFERRED = frozenset(("GroupNormalization", "MeanVarianceNormalization"))
@@ -59,16 +62,49 @@ def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) 
             value.type.tensor_type.shape.SetInParent()
             for size in shapes[value.name]:
                 value.type.tensor_type.shape.dim.add(dim_value=size)
+    found: GraphProto | None = None
+    for _ in range(max(2, min(ROUNDS, WORK // max(1, len(skeleton.graph.node))))):
+        more = _without_guesses(skeleton)
+        if more is None:
+            break
+        found = more
+        forget_elements(found, model.functions)
+        if not _told(skeleton.graph, found, solve(found)):
+            break
+    return found
+
+
+def _without_guesses(skeleton: ModelProto) -> GraphProto | None:
     found = _inferred(skeleton)
     if found is not None and hide_guesses(skeleton.graph, found):
         found = _inferred(skeleton)
         if found is not None and hide_guesses(skeleton.graph, found):
             hide_all(skeleton.graph.node)
             found = _inferred(skeleton)
-    if found is not None:
-        forget_elements(found, model.functions)
-        solve(found)
     return found
+
+
+def _told(skeleton: GraphProto, found: GraphProto, shapes: Mapping[str, Sequence[Dim]]) -> bool:
+    """Tells inference shapes of which it found nothing; whether there were any. Symbols that it invented go without a
+    name, because it invents others the next time; shapes that have some wait until there are no others: more may come
+    to be known of them."""
+    own = {dim.dim_param for value in skeleton.input for dim in value.type.tensor_type.shape.dim}
+    known = {value.name for value in skeleton.value_info}
+    types = {value.name: value for value in (*found.value_info, *found.output)}
+    outputs = {value.name: value for value in skeleton.output}
+    news = {name: shape for name, shape in shapes.items() if name not in known and name in types}
+    whole = {name: shape for name, shape in news.items() if all(isinstance(d, int) or d in own for d in shape)}
+    for name, shape in (whole or news).items():
+        value = skeleton.value_info.add(name=name) if name not in outputs else outputs[name]
+        value.type.tensor_type.elem_type = types[name].type.tensor_type.elem_type
+        value.type.tensor_type.shape.SetInParent()
+        for dim in shape:
+            told = value.type.tensor_type.shape.dim.add()
+            if isinstance(dim, int):
+                told.dim_value = dim
+            elif dim in own:
+                told.dim_param = dim
+    return bool(news)
 
 
 def _inferred(skeleton: ModelProto) -> GraphProto | None:

@@ -19,6 +19,7 @@ from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto, helper
 from superopt.ir.onnx.integers import Integers, Values
 from superopt.ir.onnx.products import ONE, Product, Size, broadcast, cancelled, product, size_of
 from superopt.ir.onnx.symbols import bodies_of
+from superopt.ir.types import Dim
 
 Shape = Sequence[Size]
 
@@ -34,7 +35,8 @@ ROUNDS = 4
 """What is learned late may say more of what came before."""
 
 
-def solve(graph: GraphProto) -> None:
+def solve(graph: GraphProto) -> dict[str, list[Dim]]:
+    """Shapes that are known and that the graph does not say, by the names of values: None for dims that are open."""
     solver = _Solver(graph)
     for _ in range(ROUNDS):
         known = len(solver.meanings)
@@ -43,6 +45,7 @@ def solve(graph: GraphProto) -> None:
             break
     if solver.meanings:
         _replace(graph, solver.told())
+    return {name: [size and size.dim for size in map(solver._now, shape)] for name, shape in solver.found.items()}
 
 
 class _Solver:
@@ -63,6 +66,8 @@ class _Solver:
         """Symbols of lists cut to a size, which are shorter where they have not so many elements."""
         self.spread: dict[str, tuple[Size, ...]] = {}
         """Symbols of results that may be one of several sizes, or another where that is 1."""
+        self.found: dict[str, Shape] = {}
+        """Shapes of values of which inference says nothing."""
         self.integers = Integers(graph, self.shape, self._now)
 
     def run(self) -> None:
@@ -111,7 +116,10 @@ class _Solver:
     def _fill(self, node: NodeProto) -> None:
         """Symbols that come up with this node, by what its result must be."""
         shape = self.shape(node.output[0])
-        if shape is None or not any(self._is_new(size) for size in shape):
+        if shape is None:
+            self._find(node)
+            return
+        if not any(self._is_new(size) for size in shape):
             return
         rule = _RESULTS.get(node.op_type) or (_pointwise if node.op_type in _POINTWISE else None)
         expected = rule(self, node, shape) if rule else None
@@ -120,6 +128,26 @@ class _Solver:
                 if found is not None and found.number > 0 and self._is_new(size) and size not in (None, found):
                     assert size is not None
                     self._learn(size.symbols[0], found)
+
+    def _find(self, node: NodeProto) -> None:
+        """A shape of which inference knows not even the rank."""
+        found: Shape | None = None
+        if node.op_type in ("Reshape", "Expand"):
+            target = self.integers.of(node.input[1])
+            if target is not None and node.op_type == "Reshape":
+                found = _reshaped(
+                    self, node, [size if size is not None and size.number > 0 else None for size in target]
+                )
+            elif target is not None and all(size is None or size.number > 0 for size in target):
+                found = _expanded(self, node, ())
+        elif node.op_type in _POINTWISE:
+            found = _pointwise(self, node, ())
+        elif node.op_type in _LIKE_FIRST:
+            found = self.shape(node.input[0])
+        elif rule := _FOUND.get(node.op_type):
+            found = rule(self, node, ())
+        if found is not None:
+            self.found[node.output[0]] = self.shapes[node.output[0]] = list(found)
 
     def _is_new(self, size: Size) -> bool:
         return size is not None and isinstance(size.dim, str) and size.dim not in self.seen
@@ -210,6 +238,22 @@ def _product(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
     return None if batch is None else [*batch, a[-2], b[-1]]
 
 
+def _turned(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
+    before, perm = solver.shape(node.input[0]), _attribute(node, "perm", None)
+    if before is None or (perm is not None and sorted(perm) != list(range(len(before)))):
+        return None
+    return before[::-1] if perm is None else [before[axis] for axis in perm]
+
+
+def _averaged(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
+    """With its axes as an attribute, as opsets had it that inference needs help with."""
+    before, axes = solver.shape(node.input[0]), _attribute(node, "axes", None)
+    if before is None or axes is None or len(node.input) > 1 or not _attribute(node, "keepdims", 1):
+        return None
+    reduced = {axis % len(before) for axis in axes if before}
+    return [ONE if axis in reduced else size for axis, size in enumerate(before)]
+
+
 def _reshaped(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
     before, target = solver.shape(node.input[0]), solver.integers.of(node.input[1])
     found = list(shape)
@@ -223,7 +267,7 @@ def _reshaped(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
             elif size == Product(0):
                 return None  # a result without elements
     dims = list(enumerate(found))
-    open_ = [axis for axis, size in dims if solver._is_new(size)]
+    open_ = [axis for axis, size in dims if size is None or solver._is_new(size)]
     if before is None or len(open_) != 1:
         return found
     total, others = product(before), product(size for axis, size in dims if axis != open_[0])
@@ -283,6 +327,15 @@ _RESULTS: dict[str, Callable[[_Solver, NodeProto, Shape], Shape | None]] = {
     "Reshape": _reshaped,
     "Slice": _sliced,
 }
+
+
+_LIKE_FIRST = frozenset(
+    ("Abs", "Cast", "Clip", "Elu", "Erf", "Exp", "Identity", "IsInf", "IsNaN", "LayerNormalization", "LeakyRelu", "Log",
+     "LogSoftmax", "Neg", "Not", "Reciprocal", "Relu", "Sigmoid", "Softmax", "Sqrt", "Tanh")
+)  # fmt: skip
+"""Operators whose first result has the shape of their first operand."""
+_FOUND = {"MatMul": _product, "ReduceMean": _averaged, "Transpose": _turned}
+"""What stands between one Reshape and the next: without it, inference would have to begin again for each."""
 
 
 def _attribute(node: NodeProto, name: str, default: Any) -> Any:
