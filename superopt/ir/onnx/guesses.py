@@ -3,6 +3,8 @@
 
     Attention   unknown dims are added and multiplied as if they were 0
     Einsum      of dims that broadcast the first is taken, which may be the 1
+    Slice       at opset 10, a dim that is no number stays what it was
+    NonZero     of a tensor without axes, onnxruntime finds places of one axis
 
 Such a node is moved to a domain that inference knows nothing of, and inference starts anew.
 """
@@ -21,28 +23,34 @@ _HIDDEN = "not.inferred"
 Shape: TypeAlias = "Sequence[int | str | None] | None"
 
 
-def hide_guesses(skeleton: GraphProto, found: GraphProto, outer: Mapping[str, Shape] | None = None) -> bool:
+def hide_guesses(skeleton: GraphProto, found: GraphProto, opset: int, outer: Mapping[str, Shape] | None = None) -> bool:
     """Hide the nodes of the skeleton for which inference found what it cannot know; whether there were any."""
     shapes = dict(outer or {})
     shapes.update((v.name, _shape(v)) for v in (*found.input, *found.output, *found.value_info))
     shapes.update((t.name, tuple(t.dims)) for t in found.initializer)
     hidden = False
     for node, typed in zip(skeleton.node, found.node, strict=True):
-        if _is_guess(typed, shapes):
+        if _is_guess(typed, shapes, opset):
             node.domain, hidden = _HIDDEN, True
         for body, typed_body in zip(bodies_of(node), bodies_of(typed), strict=True):
-            hidden = hide_guesses(body, typed_body, shapes) or hidden
+            hidden = hide_guesses(body, typed_body, opset, shapes) or hidden
     return hidden
 
 
-def hide_all(nodes: Iterable[NodeProto]) -> None:
+def hide_all(nodes: Iterable[NodeProto], opset: int) -> None:
     """Hide every node that could be a guess: inside the functions of a model nobody sees what inference found."""
+    doubtful = ("Attention", "Einsum", "NonZero", *(("Slice",) if opset == 10 else ()))
     for node in nodes_within(nodes):
-        if _is_standard(node, "Attention", "Einsum"):
+        if _is_standard(node, *doubtful):
             node.domain = _HIDDEN
 
 
-def _is_guess(node: NodeProto, shapes: Mapping[str, Shape]) -> bool:
+def _is_guess(node: NodeProto, shapes: Mapping[str, Shape], opset: int) -> bool:
+    if _is_standard(node, "Slice"):
+        before = shapes.get(node.input[0]) if node.input else None
+        return opset == 10 and before is not None and any(not isinstance(dim, int) for dim in before)
+    if _is_standard(node, "NonZero"):
+        return bool(node.input) and shapes.get(node.input[0]) == ()
     if _is_standard(node, "Attention"):
         return any(0 in (shapes.get(name) or ()) for name in node.output)
     return _is_standard(node, "Einsum") and any(

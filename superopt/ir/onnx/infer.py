@@ -16,7 +16,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoP
 
 from superopt.ir.onnx.guesses import hide_all, hide_guesses
 from superopt.ir.onnx.solving import solve
-from superopt.ir.onnx.symbols import clear_shapes, forget_elements, with_own_symbols
+from superopt.ir.onnx.symbols import clear_shapes, forget_elements, nodes_within, with_own_symbols
 from superopt.ir.onnx.tensors import DTYPES
 from superopt.ir.types import (
     Dim,
@@ -46,13 +46,14 @@ def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) 
     """
     if any(f.domain in ("", "ai.onnx") for f in model.functions):
         return None  # onnx would infer by its own definition of an operator that the model redefines
+    opset = next((i.version for i in model.opset_import if i.domain in ("", "ai.onnx")), 1)
     # From version 4 on onnx takes the type of an initializer that is no input from the initializer.
     skeleton = ModelProto(ir_version=max(model.ir_version, 4))
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
     for function in skeleton.functions:
         function.ClearField("value_info")
-        hide_all(function.node)
+        hide_all(function.node, opset)
     _strip(model.graph, skeleton.graph, overridable=model.ir_version >= 4)
     known = {value.name: value for value in with_own_symbols(model.graph.input)}
     for value in skeleton.graph.input:
@@ -63,23 +64,28 @@ def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) 
             for size in shapes[value.name]:
                 value.type.tensor_type.shape.dim.add(dim_value=size)
     found: GraphProto | None = None
-    for _ in range(max(2, min(ROUNDS, WORK // max(1, len(skeleton.graph.node))))):
-        more = _without_guesses(skeleton)
+    nodes = sum(1 for _ in nodes_within(skeleton.graph.node))
+    for _ in range(max(2, min(ROUNDS, WORK // max(1, nodes)))):
+        more = _without_guesses(skeleton, opset)
         if more is None:
             break
         found = more
         forget_elements(found, model.functions)
-        if not _told(skeleton.graph, found, solve(found)):
+        try:
+            solved = solve(found)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            break  # attributes or inputs that are none: onnxruntime will say so
+        if not _told(skeleton.graph, found, solved):
             break
     return found
 
 
-def _without_guesses(skeleton: ModelProto) -> GraphProto | None:
+def _without_guesses(skeleton: ModelProto, opset: int) -> GraphProto | None:
     found = _inferred(skeleton)
-    if found is not None and hide_guesses(skeleton.graph, found):
+    if found is not None and hide_guesses(skeleton.graph, found, opset):
         found = _inferred(skeleton)
-        if found is not None and hide_guesses(skeleton.graph, found):
-            hide_all(skeleton.graph.node)
+        if found is not None and hide_guesses(skeleton.graph, found, opset):
+            hide_all(skeleton.graph.node, opset)
             found = _inferred(skeleton)
     return found
 

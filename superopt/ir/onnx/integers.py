@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from superopt.ir.onnx.products import LARGEST, ONE, Product, Size, product
+from superopt.ir.onnx.products import ONE, Product, Size, product
 
+LARGEST = (1 << 31) - 1
 LONGEST = 16
 """Elements of a list that is followed; shapes have fewer."""
 Values: TypeAlias = "list[Size]"
@@ -56,7 +57,7 @@ def _read(tensor: TensorProto) -> Values | None:
     small = tensor.data_type in _WHOLE and len(tensor.dims) <= 1 and sum(tensor.dims) <= LONGEST
     if not small or tensor.data_location == TensorProto.EXTERNAL:
         return None
-    return [Product(int(i)) for i in numpy_helper.to_array(tensor).reshape(-1)]
+    return [_bounded(Product(int(i))) for i in numpy_helper.to_array(tensor).reshape(-1)]
 
 
 def _attribute(node: NodeProto, name: str, default: Any = None) -> Any:
@@ -114,7 +115,9 @@ def _same(known: Integers, node: NodeProto) -> Values | None:
 
 
 def _cast(known: Integers, node: NodeProto) -> Values | None:
-    return known.of(node.input[0]) if _attribute(node, "to") in _WHOLE[:2] else None
+    found, to = known.of(node.input[0]), _attribute(node, "to")
+    is_short = found is not None and all(size is None or len(size.symbols) < 2 for size in found)
+    return found if to == TensorProto.INT64 or (to == TensorProto.INT32 and is_short) else None
 
 
 def _concat(known: Integers, node: NodeProto) -> Values | None:
@@ -152,7 +155,17 @@ def _add(a: Product, b: Product) -> Size:
     if not a.number or not b.number:
         return b if not a.number else a
     total = a.number + b.number
-    return Product(total) if not a.symbols and not b.symbols and abs(total) <= LARGEST else None
+    return _bounded(Product(total)) if not a.symbols and not b.symbols else None
+
+
+def _times(a: Product, b: Product) -> Size:
+    found = a.times(b)
+    return None if found is None else _bounded(found)
+
+
+def _bounded(size: Product) -> Size:
+    """None where integers of 32 bits would turn over."""
+    return size if abs(size.number) <= LARGEST else None
 
 
 def _subtract(a: Product, b: Product) -> Size:
@@ -210,7 +223,7 @@ _RULES: dict[str, Callable[[Integers, NodeProto], Values | None]] = {
     "Equal": _pairwise(_equal),
     "Gather": _gather,
     "Identity": _same,
-    "Mul": _pairwise(Product.times),
+    "Mul": _pairwise(_times),
     "Reshape": _same,
     "Shape": _shape,
     "Size": _size,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -73,10 +73,11 @@ def product(sizes: Iterable[Size]) -> Size:
     return total
 
 
-def cancelled(a: Product, b: Product) -> tuple[Product, Product]:
-    """Both without the symbols that they share: of sizes of 1 or more, equal products are equal without them, too."""
+def cancelled(a: Product, b: Product, positive: Collection[str]) -> tuple[Product, Product]:
+    """Both without the symbols that they share, of those that stand for 1 or more: equal products are equal without
+    them, too."""
     shared = Counter(a.symbols) & Counter(b.symbols)
-    common = Product(1, tuple(sorted(shared.elements())))
+    common = Product(1, tuple(s for s in sorted(shared.elements()) if s in positive))
     return a.over(common) or a, b.over(common) or b
 
 

@@ -103,6 +103,10 @@ class _Solver:
         found = {name: self._now(meaning) for name, meaning in self.meanings.items()}
         return {name: size.dim for name, size in found.items() if size is not None and size.dim is not None}
 
+    def is_positive(self, size: Product) -> bool:
+        """Whether it is 1 or more where the inputs' sizes are: others, such as what NonZero finds, may be 0."""
+        return size.number > 0 and all(self.met.get(symbol, self.own) < self.own for symbol in size.symbols)
+
     def _see(self, node: NodeProto) -> None:
         for name in node.output:
             self._meet(self.shapes.get(name))
@@ -122,6 +126,8 @@ class _Solver:
         if not any(self._is_new(size) for size in shape):
             return
         rule = _RESULTS.get(node.op_type) or (_pointwise if node.op_type in _POINTWISE else None)
+        if node.op_type in ("Reshape", "Expand") and not _has(node, 1):
+            return  # as the first opsets had it, with an attribute
         expected = rule(self, node, shape) if rule else None
         if expected is not None and len(expected) == len(shape):
             for size, found in zip(shape, expected, strict=True):
@@ -133,6 +139,8 @@ class _Solver:
         """A shape of which inference knows not even the rank."""
         found: Shape | None = None
         if node.op_type in ("Reshape", "Expand"):
+            if not _has(node, 1):
+                return
             target = self.integers.of(node.input[1])
             if target is not None and node.op_type == "Reshape":
                 found = _reshaped(
@@ -182,7 +190,7 @@ class _Solver:
             return
         if result is not None and all(shape is not None for shape in shapes):
             for *sizes, size in zip_longest(*(list(s or ())[::-1] for s in (*shapes, result)), fillvalue=ONE):
-                yield tuple(sizes), size
+                yield tuple(dict.fromkeys(sizes)), size
 
     def _settle(self, name: str, sizes: tuple[Size, ...], result: Size) -> None:
         """A list cut to a length that meets that length has it: one of fewer elements would not fit, and has more than
@@ -197,7 +205,7 @@ class _Solver:
         """A Reshape leaves the number of elements as it is."""
         before, after = (product(self.shape(name) or (None,)) for name in (node.input[0], node.output[0]))
         if before is not None and after is not None:
-            self._equate(*cancelled(before, after))
+            self._equate(*cancelled(before, after, set(list(self.met)[: self.own])))
 
     def _equate(self, a: Size, b: Size) -> None:
         """The symbol that was invented last, alone on its side, is what stands on the other."""
@@ -262,8 +270,9 @@ def _reshaped(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
         for axis, size in enumerate(target):
             if size == Product(0) and copies:
                 size = before[axis] if before is not None and axis < len(before) else None
-            if size is not None and size.number > 0:
-                found[axis] = size
+            same = before is not None and axis < len(before) and size == before[axis]
+            if size is not None and size.number > 0 and (same or solver.is_positive(size)):
+                found[axis] = size  # one that may be 0 may mean another, too
             elif size == Product(0):
                 return None  # a result without elements
     dims = list(enumerate(found))
@@ -271,7 +280,9 @@ def _reshaped(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
     if before is None or len(open_) != 1:
         return found
     total, others = product(before), product(size for axis, size in dims if axis != open_[0])
-    found[open_[0]] = total.over(others) if total is not None and others is not None else None
+    if total is None or others is None or not solver.is_positive(others):
+        return found
+    found[open_[0]] = total.over(others)
     return found
 
 
@@ -297,9 +308,10 @@ def _sliced(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
     if before is None or len(given) < 2 or given[0] is None or given[1] is None:
         return None
     count = len(given[0])
-    axes: Values = given[2] if len(given) > 2 and given[2] is not None else [Product(k) for k in range(count)]
-    steps: Values = given[3] if len(given) > 3 and given[3] is not None else [ONE] * count
-    if not len(given[1]) == len(axes) == len(steps) == count:
+    first: Values = [Product(k) for k in range(count)]
+    single: Values = [ONE] * count
+    axes, steps = given[2] if _has(node, 3) else first, given[3] if _has(node, 4) else single
+    if axes is None or steps is None or not len(given[1]) == len(axes) == len(steps) == count:
         return None
     found = list(before)
     for start, end, axis, step in zip(given[0], given[1], axes, steps, strict=True):
@@ -338,24 +350,25 @@ _FOUND = {"MatMul": _product, "ReduceMean": _averaged, "Transpose": _turned}
 """What stands between one Reshape and the next: without it, inference would have to begin again for each."""
 
 
+def _has(node: NodeProto, position: int) -> bool:
+    return len(node.input) > position and bool(node.input[position])
+
+
 def _attribute(node: NodeProto, name: str, default: Any) -> Any:
     return next((helper.get_attribute_value(a) for a in node.attribute if a.name == name), default)
 
 
+_OF_SHAPES = frozenset(("EyeLike", "RandomNormalLike", "RandomUniformLike", "Shape", "Size"))
+
+
 def _needed(graph: GraphProto) -> set[str]:
-    """Values that a result depends on: a node that nobody reads may be left out of a run, and cannot fail it."""
+    """Values whose elements a result surely depends on. A node that nobody reads may be left out of a run, and cannot
+    fail it; nor does one of which only the shape is read, where that is known, or that only a branch reads."""
     needed = {value.name for value in graph.output}
     for node in reversed(graph.node):
-        if needed.intersection(node.output):
-            needed.update(node.input)
-            for body in bodies_of(node):
-                needed.update(_read(body))
+        if needed.intersection(node.output) and node.op_type not in _OF_SHAPES:
+            needed.update(node.input[:1] if node.op_type == "CastLike" else node.input)
     return needed
-
-
-def _read(graph: GraphProto) -> set[str]:
-    found = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
-    return found.union(*(_read(body) for node in graph.node for body in bodies_of(node)))
 
 
 def _dims(type_: TypeProto) -> list[Size] | None:
