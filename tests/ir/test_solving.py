@@ -373,7 +373,7 @@ class Growing:
 
 @pytest.mark.ort
 @pytest.mark.parametrize("opset", [13, 17])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_no_run_contradicts_what_was_solved(seed: int, opset: int) -> None:
     """Before opset 14 inference knows nothing of a Reshape whose target is computed."""
     rng = random.Random(seed)
@@ -409,7 +409,7 @@ def _session(data: bytes) -> ort.InferenceSession:
 def test_random_graphs_have_something_to_solve() -> None:
     """Or the test before this one would say nothing."""
     solved = 0
-    for seed in range(60):
+    for seed in range(20):
         growing = Growing(random.Random(seed))
         for _ in range(40):
             growing.grow()
@@ -420,4 +420,4 @@ def test_random_graphs_have_something_to_solve() -> None:
             for node in graph.nodes
             if node.op in ("Reshape", "Expand", "Flatten") and shape(Value(node))
         )
-    assert solved > 60
+    assert solved > 20
