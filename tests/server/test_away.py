@@ -46,11 +46,11 @@ def test_a_job_waits_for_its_store_at_both_ends(shop: Shop, monkeypatch: pytest.
         time.sleep(2.5)  # longer than a lease
     ended = shop.ended(first)
     assert (ended["state"], ended["attempts"]) == ("done", 1)
-    second = shop.post(tiny(sleep=1.0))
-    until(lambda: shop.client.get(f"/v1/jobs/{second['id']}").json()["stage"] == "loading")
+    second = shop.post(tiny(sleep=2.0))  # so long that a busy machine sees it load
+    until(lambda: shop.client.get(f"/v1/jobs/{second['id']}").json()["stage"] == "loading", seconds=60.0)
     with monkeypatch.context() as away:
         unplug(away)
-        time.sleep(2.5)
+        time.sleep(3.5)
         assert shop.client.get(f"/v1/jobs/{second['id']}").json()["state"] == "running"
     ended = shop.ended(second)
     assert (ended["state"], ended["attempts"]) == ("done", 1)
