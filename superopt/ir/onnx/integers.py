@@ -60,7 +60,7 @@ def _read(tensor: TensorProto) -> Values | None:
     return [_bounded(Product(int(i))) for i in numpy_helper.to_array(tensor).reshape(-1)]
 
 
-def _attribute(node: NodeProto, name: str, default: Any = None) -> Any:
+def attribute_of(node: NodeProto, name: str, default: Any = None) -> Any:
     return next((helper.get_attribute_value(a) for a in node.attribute if a.name == name), default)
 
 
@@ -75,7 +75,7 @@ def _constant(known: Integers, node: NodeProto) -> Values | None:
 
 def _shape(known: Integers, node: NodeProto) -> Values | None:
     shape = known.shape(node.input[0])
-    return None if shape is None else list(shape)[_attribute(node, "start", 0) : _attribute(node, "end")]
+    return None if shape is None else list(shape)[attribute_of(node, "start", 0) : attribute_of(node, "end")]
 
 
 def _size(known: Integers, node: NodeProto) -> Values | None:
@@ -97,7 +97,7 @@ def _slice(known: Integers, node: NodeProto) -> Values | None:
         starts, ends = given[0], given[1] if len(given) > 1 else None
         steps = given[3] if len(given) > 3 and node.input[4] else [1]
     else:
-        starts, ends, steps = _attribute(node, "starts"), _attribute(node, "ends"), [1]
+        starts, ends, steps = attribute_of(node, "starts"), attribute_of(node, "ends"), [1]
     if (
         data is None
         or starts is None
@@ -115,7 +115,7 @@ def _same(known: Integers, node: NodeProto) -> Values | None:
 
 
 def _cast(known: Integers, node: NodeProto) -> Values | None:
-    found, to = known.of(node.input[0]), _attribute(node, "to")
+    found, to = known.of(node.input[0]), attribute_of(node, "to")
     is_short = found is not None and all(size is None or len(size.symbols) < 2 for size in found)
     return found if to == TensorProto.INT64 or (to == TensorProto.INT32 and is_short) else None
 
@@ -200,7 +200,7 @@ def _where(known: Integers, node: NodeProto) -> Values | None:
 
 
 def _filled(known: Integers, node: NodeProto) -> Values | None:
-    shape, value = _numbers(known.of(node.input[0])), _attribute(node, "value")
+    shape, value = _numbers(known.of(node.input[0])), attribute_of(node, "value")
     filling = _read(value) if value is not None else None  # without one it is a float
     if shape is None or len(shape) != 1 or not 0 <= shape[0] <= LONGEST or not filling:
         return None

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
 
-from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto, helper
+from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto
 
-from superopt.ir.onnx.integers import Integers, Values
+from superopt.ir.onnx.integers import Integers, Values, attribute_of
 from superopt.ir.onnx.products import ONE, Product, Size, broadcast, cancelled, product, size_of
 from superopt.ir.onnx.symbols import bodies_of
 from superopt.ir.types import Dim
@@ -247,7 +246,7 @@ def _product(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
 
 
 def _turned(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
-    before, perm = solver.shape(node.input[0]), _attribute(node, "perm", None)
+    before, perm = solver.shape(node.input[0]), attribute_of(node, "perm", None)
     if before is None or (perm is not None and sorted(perm) != list(range(len(before)))):
         return None
     return before[::-1] if perm is None else [before[axis] for axis in perm]
@@ -255,8 +254,8 @@ def _turned(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
 
 def _averaged(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
     """With its axes as an attribute, as opsets had it that inference needs help with."""
-    before, axes = solver.shape(node.input[0]), _attribute(node, "axes", None)
-    if before is None or axes is None or len(node.input) > 1 or not _attribute(node, "keepdims", 1):
+    before, axes = solver.shape(node.input[0]), attribute_of(node, "axes", None)
+    if before is None or axes is None or len(node.input) > 1 or not attribute_of(node, "keepdims", 1):
         return None
     reduced = {axis % len(before) for axis in axes if before}
     return [ONE if axis in reduced else size for axis, size in enumerate(before)]
@@ -266,7 +265,7 @@ def _reshaped(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
     before, target = solver.shape(node.input[0]), solver.integers.of(node.input[1])
     found = list(shape)
     if target is not None and len(target) == len(found):
-        copies = not _attribute(node, "allowzero", 0)
+        copies = not attribute_of(node, "allowzero", 0)
         for axis, size in enumerate(target):
             if size == Product(0) and copies:
                 size = before[axis] if before is not None and axis < len(before) else None
@@ -287,7 +286,7 @@ def _reshaped(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
 
 
 def _flattened(solver: _Solver, node: NodeProto, shape: Shape) -> Shape | None:
-    before, axis = solver.shape(node.input[0]), _attribute(node, "axis", 1)
+    before, axis = solver.shape(node.input[0]), attribute_of(node, "axis", 1)
     return None if before is None else [product(before[:axis]), product(before[axis:])]
 
 
@@ -352,10 +351,6 @@ _FOUND = {"MatMul": _product, "ReduceMean": _averaged, "Transpose": _turned}
 
 def _has(node: NodeProto, position: int) -> bool:
     return len(node.input) > position and bool(node.input[position])
-
-
-def _attribute(node: NodeProto, name: str, default: Any) -> Any:
-    return next((helper.get_attribute_value(a) for a in node.attribute if a.name == name), default)
 
 
 _OF_SHAPES = frozenset(("EyeLike", "RandomNormalLike", "RandomUniformLike", "Shape", "Size"))
