@@ -95,7 +95,7 @@ def _told(skeleton: GraphProto, found: GraphProto, shapes: Mapping[str, Sequence
     name, because it invents others the next time; shapes that have some wait until there are no others: more may come
     to be known of them."""
     own = {dim.dim_param for value in skeleton.input for dim in value.type.tensor_type.shape.dim}
-    known = {value.name for value in skeleton.value_info}
+    known = {v.name for v in (*skeleton.value_info, *skeleton.output) if v.type.tensor_type.HasField("shape")}
     types = {value.name: value for value in (*found.value_info, *found.output)}
     outputs = {value.name: value for value in skeleton.output}
     news = {name: shape for name, shape in shapes.items() if name not in known and name in types}

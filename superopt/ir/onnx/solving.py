@@ -142,9 +142,7 @@ class _Solver:
                 return
             target = self.integers.of(node.input[1])
             if target is not None and node.op_type == "Reshape":
-                found = _reshaped(
-                    self, node, [size if size is not None and size.number > 0 else None for size in target]
-                )
+                found = _reshaped(self, node, [None] * len(target))
             elif target is not None and all(size is None or size.number > 0 for size in target):
                 found = _expanded(self, node, ())
         elif node.op_type in _POINTWISE:
