@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.predictor import rank_correlation, typical_error
 from benchmarks.texts import aligned, without_folders
 from superopt.cost.calibration import spared
-from superopt.cost.channels import images_in, images_of
 from superopt.cost.coefficients import Coefficients, priors
 from superopt.cost.contents import Contents, machine_of, merged
 from superopt.cost.costs import read_costs
 from superopt.cost.fit import OF_REGIONS, OF_SAMPLES, Observation, fit
 from superopt.cost.machine import Machine
+from superopt.cost.manner import in_a_model, in_a_region
 from superopt.cost.predict import Predictor
 from superopt.cost.regions import REGION_METHOD, region_key
 from superopt.cost.samples import launches, samples
@@ -52,7 +52,7 @@ COLUMNS = ("device", "deployment", "what", "how many", "rank correlation", "typi
 
 
 def of_samples(times: Mapping[str, float], deployment: Deployment) -> Iterator[Observation]:
-    predictor = Predictor(images=images_of(deployment))
+    predictor = Predictor(manner=in_a_model(deployment))
     for graph in samples(deployment.target):
         seconds = times.get(region_key(host(), graph, {}))
         if seconds is not None:
@@ -65,7 +65,7 @@ def of_regions(times: Mapping[str, float], models: Sequence[Path], deployment: D
     for path in models:
         model = load(path)
         workshop = Workshop(model, normalize(model).graph, book, Vocabulary(contrib=True))
-        predictor = Predictor(images=images_in(deployment))
+        predictor = Predictor(manner=in_a_region(deployment))
         for signature in signed(workshop, Scales(model, {}, Learner(predictor), RegionTimer(deployment))).signatures:
             seconds = times.get(signature.key)
             if seconds is not None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from superopt.cost.channels import images_of
 from superopt.cost.coefficients import Coefficients
 from superopt.cost.fit import OF_SAMPLES, Observation, fit
+from superopt.cost.manner import in_a_model
 from superopt.cost.predict import Predictor
 from superopt.cost.race import MOST_OPEN
 from superopt.cost.regions import region_key, region_subject
@@ -53,7 +53,7 @@ def fitted(timer: RegionTimer) -> Coefficients:
 
 
 def _fitted(timer: RegionTimer, graphs: Iterable[Graph]) -> Coefficients:
-    predictor = Predictor(images=images_of(timer.deployment))
+    predictor = Predictor(manner=in_a_model(timer.deployment))
     seen: list[Observation] = []
     for graph in graphs:
         told = timer.recall(region_key(host(), graph, {}))

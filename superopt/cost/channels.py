@@ -10,27 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from superopt.cost.layouts import TO_FIRST, TO_LAST, Images, turned
+from superopt.cost.layouts import TO_FIRST, TO_LAST, turned
 from superopt.ir.graph import Graph, Parameter, Value, make_node, make_parameter, replace_inputs
 from superopt.ir.types import TensorType
-from superopt.runtime.deployment import Deployment
 
 _IMAGES = frozenset(("Conv", "ConvTranspose", "FusedConv", "AveragePool", "MaxPool", "GlobalAveragePool"))
 """Operators on images, at least one of which makes a region one of them."""
-
-
-def keeps_channels_last(deployment: Deployment) -> bool:
-    return deployment.provider_settings.get("prefer_nhwc") == "1"
-
-
-def images_in(deployment: Deployment) -> Images:
-    """Where a region of a model has its images' channels."""
-    return "last" if keeps_channels_last(deployment) else "first"
-
-
-def images_of(deployment: Deployment) -> Images:
-    """Where a model has them."""
-    return "last inside" if keeps_channels_last(deployment) else "first"
 
 
 def works_on_images(graph: Graph) -> bool:

@@ -1,11 +1,12 @@
 """What onnxruntime makes one kernel of, told from the graph alone.
 
-The runtime's own optimizer is not run here: it would take longer than all the rest of pricing a candidate. Instead each
-node gets a role. Most stand alone. Absorbed nodes are done by a neighbour in passing: what follows a convolution or a
-product (scales, biases, normalizations by constants, an activation), what a product undoes for itself (a transpose, a
-scale), transposes that cancel. A bias that a product takes in is told apart: it is no work on a CPU, but on a GPU
-onnxruntime writes it to every row of the result first, by a kernel of its own; and so is that of a convolution in
-groups, which gets a pass of its own behind it. And the last node of a spelled-out function is priced as that function.
+The runtime's own optimizer is not run here: it would take longer than all the rest of pricing a candidate. Instead
+each node gets a role. Most stand alone. Absorbed nodes are done by a neighbour in passing: what follows a convolution
+or a product (scales, biases, normalizations by constants; an activation, where the device has kernels for it), what a
+product undoes for itself (a transpose, a scale), transposes that cancel. A bias that a product takes in is told
+apart: it is no work on a CPU, but on a GPU onnxruntime writes it to every row of the result first, by a kernel of its
+own; and so is that of a convolution in groups, which gets a pass of its own behind it. And the last node of a
+spelled-out function is priced as that function.
 
     linear      a result of a convolution or product, or that scaled and shifted by constants
     added       another tensor of the same shape was added to it
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from superopt.cost.kinds import KINDS
+from superopt.cost.manner import ON_A_CPU, Manner
 from superopt.cost.spellings import spelled
 from superopt.cost.weights import is_weight
 from superopt.ir.graph import Node, Value
@@ -37,7 +39,7 @@ _TAKES_SUM = frozenset(("Gelu", "LayerNormalization"))
 _LONGEST_WAY_BACK = 8
 
 
-def roles(nodes: Sequence[Node], uses: Mapping[Value, int]) -> dict[Node, str]:
+def roles(nodes: Sequence[Node], uses: Mapping[Value, int], manner: Manner = ON_A_CPU) -> dict[Node, str]:
     """For nodes in order, how each is executed; `uses` counts who reads a value, results of the graph included."""
     found: dict[Node, str] = {}
     for node in nodes:
@@ -51,7 +53,7 @@ def roles(nodes: Sequence[Node], uses: Mapping[Value, int]) -> dict[Node, str]:
             before = spelling.x.node
             if before is not None and uses.get(spelling.x) == inside[spelling.x] and _joins(spelling.op, before, uses):
                 found[before] = ABSORBED
-    _follow_chains(nodes, uses, found)
+    _follow_chains(nodes, uses, found, manner)
     for node in nodes:
         _absorb_operands(node, uses, found)
     return found
@@ -79,7 +81,7 @@ def _is_bias_of_product(add: Node, uses: Mapping[Value, int]) -> bool:
     return not before.attribute("activation") and _is_bias_or_scale(add)
 
 
-def _follow_chains(nodes: Sequence[Node], uses: Mapping[Value, int], found: dict[Node, str]) -> None:
+def _follow_chains(nodes: Sequence[Node], uses: Mapping[Value, int], found: dict[Node, str], manner: Manner) -> None:
     stages: dict[Node, tuple[Node, Stage]] = {}
     for node in nodes:
         if node.op in _CONVOLUTIONS or node.op in _PRODUCTS:
@@ -91,7 +93,7 @@ def _follow_chains(nodes: Sequence[Node], uses: Mapping[Value, int], found: dict
             reached = stages.get(value.node) if value is not None and value.node is not None else None
             if value is None or reached is None or uses.get(value, 0) != 1:
                 continue
-            following = _following(*reached, node, value)
+            following = _following(*reached, node, value, manner)
             if following is not None:
                 stages[node] = (reached[0], following)
                 found[node] = BIAS if node.op == "Add" and _adds_biases_apart(reached[0]) else ABSORBED
@@ -102,13 +104,14 @@ def _adds_biases_apart(root: Node) -> bool:
     return root.op in _PRODUCTS or int(root.attribute("group", 1)) > 1
 
 
-def _following(root: Node, stage: Stage, node: Node, value: Value) -> Stage | None:
+def _following(root: Node, stage: Stage, node: Node, value: Value, manner: Manner) -> Stage | None:
     """Where the chain stands after this node; None when the node does not join it."""
     if stage == "activated" or node.domain:
         return None
     convolves = root.op in _CONVOLUTIONS
     if node.op in _ACTIVATIONS:
-        return "activated" if convolves or root.op == "Gemm" else None
+        takes = convolves or root.op == "Gemm"
+        return "activated" if takes and manner.activates(root, node.op) else None
     if stage != "linear":
         return None
     others = [v for v in node.inputs if v is not None and v != value]
@@ -116,7 +119,8 @@ def _following(root: Node, stage: Stage, node: Node, value: Value) -> Stage | No
         if node.op == "BatchNormalization":
             return "linear" if convolves else None
         return "linear" if node.op in _AFFINE and (convolves or _is_bias_or_scale(node)) else None
-    return "added" if convolves and node.op == "Add" and _same_shape(node) else None
+    takes = convolves and node.op == "Add" and manner.adds(root)
+    return "added" if takes and _same_shape(node) else None
 
 
 def _absorb_operands(node: Node, uses: Mapping[Value, int], found: dict[Node, str]) -> None:

@@ -10,7 +10,8 @@ from superopt.cost.columns import Amounts, Column
 from superopt.cost.features import amounts
 from superopt.cost.fit import OF_REGIONS, Observation, fit
 from superopt.cost.fusions import ALONE, roles
-from superopt.cost.layouts import Images, movements
+from superopt.cost.layouts import movements
+from superopt.cost.manner import ON_A_CPU, Manner
 from superopt.cost.measures import Measures
 from superopt.cost.weights import is_weight_only
 from superopt.ir.graph import Graph, Node, Value
@@ -27,12 +28,12 @@ class Predictor:
         self,
         sizes: Mapping[str, int] | None = None,
         coefficients: Coefficients = PRIORS,
-        images: Images = "first",
+        manner: Manner = ON_A_CPU,
     ) -> None:
-        """`images`: where their channels are; what moves them costs what it does."""
+        """`manner`: how the device runs them."""
         self._measures = Measures(dict(sizes or {}))
         self._start = self._coefficients = coefficients
-        self._images: Images = images
+        self._manner = manner
         self._counted: weakref.WeakKeyDictionary[Node, dict[str, Amounts]] = weakref.WeakKeyDictionary()
         self._priced: weakref.WeakKeyDictionary[Node, dict[str, float]] = weakref.WeakKeyDictionary()
 
@@ -72,8 +73,8 @@ class Predictor:
         self._priced.clear()
 
     def _running(self, graph: Graph) -> tuple[list[Node], dict[Node, str]]:
-        running, played = _running(graph)
-        added, dropped = movements(running, graph.outputs, self._images)
+        running, played = _running(graph, self._manner)
+        added, dropped = movements(running, graph.outputs, self._manner.images)
         kept = [node for node in running if node not in dropped] if dropped else running
         return [*kept, *added], played
 
@@ -87,7 +88,7 @@ class Predictor:
         return found
 
 
-def _running(graph: Graph) -> tuple[list[Node], dict[Node, str]]:
+def _running(graph: Graph, manner: Manner) -> tuple[list[Node], dict[Node, str]]:
     """The nodes that run, and the roles of those that do not stand alone; what nobody reads is dropped anyway."""
     uses: dict[Value, int] = {}
     read: set[object] = set()
@@ -103,4 +104,4 @@ def _running(graph: Graph) -> tuple[list[Node], dict[Node, str]]:
             uses[value] = uses.get(value, 0) + 1
             read.add(value.producer)
     running.reverse()
-    return running, roles(running, uses)
+    return running, roles(running, uses, manner)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from superopt.cost.cache import CostCache
 from superopt.cost.calibration import calibrate_in_parts, fitted
-from superopt.cost.channels import images_in
 from superopt.cost.coefficients import Coefficients
 from superopt.cost.costs import Costs
+from superopt.cost.manner import in_a_region
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
 from superopt.errors import BadOption, CannotRun
@@ -174,7 +174,7 @@ class _Calibration:
 
     def _sign(self, subject: _Subject) -> None:
         sizes, timer = subject.trial.symbol_sizes(), self._timer(subject)
-        predictor = Predictor(sizes, self._prices(subject), images_in(timer.deployment))
+        predictor = Predictor(sizes, self._prices(subject), in_a_region(timer.deployment))
         scales = Scales(subject.workshop.model, sizes, Learner(predictor), timer)
         subject.signed = signed(subject.workshop, scales)
         self.survey.add(subject.signed, timer)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from superopt.cost.channels import images_in
 from superopt.cost.machine import Machine
+from superopt.cost.manner import in_a_region
 from superopt.cost.predict import Predictor
 from superopt.cost.regions import region_key
 from superopt.cost.samples import samples
@@ -101,7 +101,7 @@ def _ratio(total: float, saved: float) -> float:
 def _whole(trial: RecordedTrial, ground: Ground, workshop: Workshop) -> tuple[float, float]:
     """Seconds of a run that are recorded, and all of them."""
     sizes = trial.symbol_sizes()
-    predictor = Predictor(sizes, ground.coefficients, images_in(ground.timer.deployment))
+    predictor = Predictor(sizes, ground.coefficients, in_a_region(ground.timer.deployment))
     scales = Scales(workshop.model, sizes, Learner(predictor), ground.timer)
     found = signed(workshop, scales)
     known, guessed = 0.0, found.besides

@@ -9,8 +9,8 @@ from typing import Self
 
 from superopt.cost.cache import CostCache
 from superopt.cost.calibration import calibrate, is_begun
-from superopt.cost.channels import images_in
 from superopt.cost.coefficients import Coefficients
+from superopt.cost.manner import in_a_region
 from superopt.cost.memory import peak_resident_bytes
 from superopt.cost.predict import Predictor
 from superopt.cost.timer import RegionTimer
@@ -84,7 +84,7 @@ class Ground:
             return Hunting.nothing("the rules were not searched: an end was asked for before")
         try:
             sizes = self.trial.symbol_sizes()
-            predictor = Predictor(sizes, self.coefficients, images_in(self.timer.deployment))
+            predictor = Predictor(sizes, self.coefficients, in_a_region(self.timer.deployment))
         except CannotRun as error:  # a model that cannot be run cannot be measured; the check will say so too
             return Hunting.nothing(f"the rules were not searched: {error}")
         options = self.options

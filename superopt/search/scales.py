@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from superopt.cost.channels import keeps_channels_last, with_channels_last, works_on_images
+from superopt.cost.channels import with_channels_last, works_on_images
+from superopt.cost.manner import keeps_channels_last
 from superopt.cost.regions import RegionSubject, region_key, region_subject
 from superopt.cost.structure import structure
 from superopt.cost.timer import RegionTimer

@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from superopt.cost.channels import keeps_channels_last, with_channels_last, works_on_images
+from superopt.cost.channels import with_channels_last, works_on_images
 from superopt.cost.inputs import region_feeds
+from superopt.cost.manner import keeps_channels_last
 from superopt.cost.workloads import host
 from superopt.ir.graph import Graph, Value, make_node, make_parameter
 from superopt.ir.onnx.standalone import standalone

@@ -7,8 +7,11 @@ from collections import Counter
 import pytest
 
 from superopt.cost.fusions import ABSORBED, BIAS, roles
+from superopt.cost.layouts import Images
+from superopt.cost.manner import ON_A_CPU, Manner
 from superopt.cost.workloads import data, node, number, weights, workload
 from superopt.ir.graph import Graph, Node, Value
+from superopt.ir.types import DType
 
 pytestmark = pytest.mark.unit
 
@@ -16,10 +19,10 @@ ROWS = (8, 16)
 IMAGE = (1, 4, 6, 6)
 
 
-def played(graph: Graph) -> dict[str, str]:
+def played(graph: Graph, manner: Manner = ON_A_CPU) -> dict[str, str]:
     """Roles by operator; a number follows where an operator occurs again."""
     uses = Counter([*(v for n in graph.nodes for v in n.operands), *graph.outputs])
-    found = roles(graph.nodes, uses)
+    found = roles(graph.nodes, uses, manner)
     names: dict[str, str] = {}
     for n in graph.nodes:
         if n in found:
@@ -54,6 +57,33 @@ CONVOLVED = ("Conv", weights(4, 4, 1, 1))
 def test_what_follows_a_convolution(steps: list[tuple[str, *tuple[Value, ...]]], expected: dict[str, str]):
     x = data(0, IMAGE)
     assert played(workload([x], *chain(x, *steps))) == expected
+
+
+@pytest.mark.parametrize(
+    ("images", "dtype", "activation", "expected"),
+    [
+        ("first", DType.FLOAT32, "Relu", {"Add": ABSORBED, "Relu": ABSORBED}),
+        ("first", DType.FLOAT32, "Sigmoid", {"Add": ABSORBED}),
+        ("first", DType.FLOAT16, "Relu", {}),
+        ("last", DType.FLOAT32, "Relu", {}),
+    ],
+)
+def test_a_gpu_has_one_kernel_of_a_convolution_with_more(
+    images: Images, dtype: DType, activation: str, expected: dict[str, str]
+):
+    x, skip = data(0, IMAGE, dtype), data(1, IMAGE, dtype)
+    convolved = node("Conv", [x, weights(4, 4, 1, 1, dtype=dtype)], IMAGE)
+    total = node("Add", [convolved.outputs[0], skip], IMAGE)
+    ended = node(activation, total.outputs, IMAGE)
+    assert played(workload([x, skip], convolved, total, ended), Manner(images, on_gpu=True)) == expected
+
+
+def test_a_gpu_scales_and_shifts_by_constants_in_the_weights():
+    x = data(0, IMAGE, DType.FLOAT16)
+    shift = weights(4, 1, 1, dtype=DType.FLOAT16)
+    convolved = node("Conv", [x, weights(4, 4, 1, 1, dtype=DType.FLOAT16)], IMAGE)
+    shifted = node("Add", [convolved.outputs[0], shift], IMAGE)
+    assert played(workload([x], convolved, shifted), Manner("last", on_gpu=True)) == {"Add": ABSORBED}
 
 
 def test_what_somebody_else_reads_too_is_not_absorbed_into():

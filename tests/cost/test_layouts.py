@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from superopt.cost.channels import images_in, images_of
 from superopt.cost.layouts import TO_FIRST, TO_LAST, Images, movements
+from superopt.cost.manner import Manner, in_a_model, in_a_region
 from superopt.cost.predict import Predictor
 from superopt.cost.workloads import data, node, weights, workload
 from superopt.ir.graph import Attribute, Graph, Node, Value
@@ -117,7 +117,7 @@ def test_onnxruntimes_own_operators_want_channels_first() -> None:
 
 
 def prices(graph: Graph, kinds: Sequence[Images]) -> list[float]:
-    return [Predictor(images=kind).region(graph) for kind in kinds]
+    return [Predictor(manner=Manner(kind, on_gpu=True)).region(graph) for kind in kinds]
 
 
 def test_moving_has_its_price_and_what_cancels_has_none() -> None:
@@ -131,5 +131,5 @@ def test_moving_has_its_price_and_what_cancels_has_none() -> None:
 
 def test_deployments_say_where_channels_are() -> None:
     last, first = Deployment("cuda", provider_options=(("prefer_nhwc", "1"),)), Deployment("cuda")
-    assert (images_in(last), images_of(last)) == ("last", "last inside")
-    assert (images_in(first), images_of(first)) == ("first", "first")
+    assert (in_a_region(last).images, in_a_model(last).images) == ("last", "last inside")
+    assert (in_a_region(first).images, in_a_model(first).images) == ("first", "first")
