@@ -64,3 +64,31 @@ def means(rng, channels: int, side: int, dtype: type = np.float32) -> Part:
     ]
     x = drawn(rng, 1, channels, side, side, scale=1.0).astype(dtype)
     return Part(f"means of {channels} channels of {side} x {side}, {np.dtype(dtype).name}", x, forms)
+
+
+def fire(rng, squeezed: int, wide: int, after: int, side: int) -> Part:
+    """A part of SqueezeNet: few channels, two convolutions of them side by side, and few channels again."""
+    constants = {
+        "k1": drawn(rng, wide, squeezed, 1, 1), "b1": drawn(rng, wide),
+        "k3": drawn(rng, wide, squeezed, 3, 3), "b3": drawn(rng, wide),
+        "k": drawn(rng, after, 2 * wide, 1, 1), "b": drawn(rng, after),
+    }  # fmt: skip
+    constants["kk"] = np.concatenate([np.pad(constants["k1"], ((0, 0), (0, 0), (1, 1), (1, 1))), constants["k3"]])
+    constants["bb"] = np.concatenate([constants["b1"], constants["b3"]])
+    small, large = node("Conv", "x k1 b1", "p"), node("Conv", "x k3 b3", "q", pads=[1, 1, 1, 1])
+    last = node("Conv", "z k b", "out")
+    joined = [node("Concat", "p q", "y", axis=1), node("Relu", "y", "z"), last]
+    apart = [node("Relu", "p", "r"), node("Relu", "q", "s"), node("Concat", "r s", "z", axis=1), last]
+    one = [node("Conv", "x kk bb", "y", pads=[1, 1, 1, 1]), node("Relu", "y", "z"), last]
+    options = {"prefer_nhwc": "1", "fuse_conv_bias": "1"}
+    forms = [
+        Form("two convolutions, a Relu each, Concat", [small, large, *apart], constants, options),
+        Form("two convolutions, Concat, Relu", [small, large, *joined], constants, options),
+        Form("one convolution of 3 x 3, Relu", one, constants, options),
+        Form("one convolution of 3 x 3, Relu, channels first", one, constants),
+    ]
+    return Part(
+        f"fire, {squeezed} to 2 times {wide} to {after} channels, 16 x {side} x {side}",
+        drawn(rng, 16, squeezed, side, side, scale=1.0),
+        forms,
+    )

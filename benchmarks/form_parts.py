@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from benchmarks.form import MICROSOFT, Form, Part, drawn, node
-from benchmarks.form_images import by_channel, depthwise, means
+from benchmarks.form_images import by_channel, depthwise, fire, means
 from benchmarks.form_rows import movements, norms, residuals
 from benchmarks.form_singles import attention, layer
 
@@ -341,6 +341,10 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     partial(means, channels=480, side=14),
     partial(means, channels=1152, side=7),
     partial(means, channels=480, side=14, dtype=np.float16),
+    partial(fire, squeezed=16, wide=64, after=16, side=55),
+    partial(fire, squeezed=32, wide=128, after=32, side=27),
+    partial(fire, squeezed=48, wide=192, after=48, side=13),
+    partial(fire, squeezed=64, wide=256, after=64, side=13),
     partial(norms, rows=50176, width=96, together=4),
     partial(norms, rows=12544, width=192, together=2),
     partial(residuals, rows=50176, width=96),
