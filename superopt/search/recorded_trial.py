@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
 from pathlib import Path
 
 from superopt.cost.cache import CostCache, CostKey
@@ -17,19 +18,22 @@ from superopt.cost.turn import ALONE, Turn
 from superopt.errors import BadOption, CannotRun
 from superopt.ir.onnx import Model, load
 from superopt.ir.onnx.stats import content_digest
+from superopt.normalize import normalize
 from superopt.options import Options
 from superopt.report import CheckReport, TimingReport
 from superopt.runtime.cores import usable_cores
 from superopt.runtime.deployment import Deployment, parse_deployment
-from superopt.search.choices import is_hasty
+from superopt.search.choices import contents_of, convolves, is_hasty
 from superopt.search.deployments import LIKELY, Deployed
 from superopt.search.ending import Ending
+from superopt.search.foreseen_options import Foreseen, alternatives, foresee, rungs
 from superopt.search.settling import least, unsettled
 from superopt.search.stages import Tell
 from superopt.search.trial import Heard, Trial
 
 PREDICTED = "predicted, not measured"
-UNKNOWN = "these are the options that the recorded times belong to; which are best for this model there is unknown"
+UNKNOWN = "which are best for this model there is unknown"
+USUAL = f"these are the options that the recorded times belong to; {UNKNOWN}"
 ON_THE_CPU = "compared on onnxruntime's CPU provider, not on the device that it is for: its kernels were not seen"
 
 
@@ -49,6 +53,36 @@ class RecordedTrial(Trial):
         super().__init__(model, options, tell, ending, turn, deployment, machine)
         self.here = Deployment("cpu", threads=options.threads or usable_cores(), level="basic")
         """Whatever onnxruntime fuses for a CPU is none of that device's."""
+
+    @cached_property
+    def ladder(self) -> tuple[Deployment, ...]:
+        return rungs(self._usual, self.foreseen.best)
+
+    @cached_property
+    def _usual(self) -> tuple[Deployment, ...]:
+        """As recorded of this model, or else as most times were taken."""
+        return self._settled()
+
+    @cached_property
+    def foreseen(self) -> Foreseen:
+        """What of the options that suit convolutions should be best for a model that was not compared with them."""
+        usual = self._usual[-1]
+        if self.options.options == "fixed" or not convolves(contents_of(self.model)):
+            return Foreseen(usual)
+        others = alternatives(usual, map(parse_deployment, self.contents.deployments(self.machine)))
+        if not others or self._was_compared({other.text for other in others}):
+            return Foreseen(usual)
+        growth = None if self.options.growth < 0 else self.options.growth
+        tidied, costs = normalize(self.model, growth_cap=growth).graph, self.costs
+        assert costs is not None
+        with costs.opened() as cache:
+            return foresee(tidied, self.symbol_sizes(), usual, others, lambda d: RecordedTimer(d, cache, self.machine))
+
+    def _was_compared(self, deployments: Set[str]) -> bool:
+        """Whether this very model was, with any of them."""
+        digest = content_digest(self.model)
+        found = (k for k in self.contents.comparisons if set(k.models) == {digest} and self._is_ours(k))
+        return any(deployments & set(key.deployments) for key in found)
 
     def _gains(self, best: Deployment, others: Sequence[Deployment]) -> Sequence[float | None]:
         """As recorded of this model; of one that was not there, options pay that most times were taken with."""
@@ -117,20 +151,28 @@ class RecordedTrial(Trial):
         raise CannotRun(self.reason)
 
     def deploy(self, path: Path, seconds: float, known: Deployment | None = None) -> Deployed:
-        """What was recorded as best for the very same model; else what the recorded times were taken with."""
+        """What was recorded as best for the very same model; else what is foreseen, or usual."""
         if self.options.options == "fixed":
             return Deployed(self.deployment, self.deployment, searched=False)
         digest = content_digest(load(path))
         itself = [e for k, e in self.contents.comparisons.items() if k.models == (digest, digest)]
         found = [e for e in itself if self._is_ours(e.key) and len(e.key.deployments) == 2]
         if not found:
-            return Deployed(self.timed, self.timed, searched=False, notes=(UNKNOWN,))
+            return Deployed(self.timed, self.timed, searched=False, notes=self._unknown)
         latest = max(found, key=lambda entry: entry.measured)
         base, best = map(parse_deployment, latest.key.deployments)
         pair = latest.comparison.pairs[0]
         speedup = None if best == base else pair.speedup
         notes = (f"recorded on {self.machine.text}; not measured in this run",)
         return Deployed(best, base, speedup, pair.interval if speedup else None, notes=notes)
+
+    @property
+    def _unknown(self) -> tuple[str, ...]:
+        """What to tell of options that nobody timed."""
+        foreseen = self.foreseen
+        if foreseen.best != foreseen.usual:
+            return (f"{PREDICTED}: {foreseen.text}; {UNKNOWN}",)
+        return (USUAL, f"{PREDICTED}: {foreseen.text}") if foreseen.others else (USUAL,)
 
     def latency(self, tidied: Model | None = None) -> float | None:
         """Seconds of the original, where a run of it was recorded."""

@@ -87,6 +87,9 @@ class Trial:
     @cached_property
     def ladder(self) -> tuple[Deployment, ...]:
         """From the deployment to that: what does not run under one may under the one before."""
+        return self._settled()
+
+    def _settled(self) -> tuple[Deployment, ...]:
         if self.options.options == "fixed":
             return (self.deployment,)
         return settled(self.deployment, contents_of(self.model), self._gains, self._is_hasty)
