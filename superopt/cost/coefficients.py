@@ -52,6 +52,8 @@ PRIORS = Coefficients(
         Column("convolution", "operation", "depthwise 9"): 8e-11,
         Column("convolution", "operation", "thin"): 1e-13,
         Column("convolution", "operation", "thin float16"): 1e-13,
+        Column("convolution", "operation", "ragged float16"): 1e-15,
+        Column("convolution", "operation", "ragged bfloat16"): 1e-15,
         Column("convolution", "element"): 5e-10,
         Column("convolution", "element", "bias"): 1e-15,
         Column("convolution", "byte"): 5e-11,
@@ -67,6 +69,7 @@ PRIORS = Coefficients(
         Column("product", "run", "by addresses"): 1e-12,
         Column("attention", "operation"): 4e-11,
         Column("attention", "element", "biased"): 1e-15,
+        Column("attention", "element", "biased on the way"): 1e-15,
         Column("recurrent", "operation"): 3e-11,
         Column("recurrent", "run"): 3e-6,
     }
@@ -97,6 +100,8 @@ ON_CUDA = Coefficients(
         Column("convolution", "operation", "depthwise 9"): 3e-13,
         Column("convolution", "operation", "thin"): 5e-14,
         Column("convolution", "operation", "thin float16"): 2e-13,
+        Column("convolution", "operation", "ragged float16"): 1e-14,
+        Column("convolution", "operation", "ragged bfloat16"): 1e-14,
         Column("convolution", "element"): 1e-15,
         Column("convolution", "element", "bias"): 2e-12,
         Column("convolution", "byte"): 5e-13,
@@ -112,6 +117,7 @@ ON_CUDA = Coefficients(
         Column("product", "run", "by addresses"): 5e-6,
         Column("attention", "operation"): 2e-14,
         Column("attention", "element", "biased"): 1.5e-11,
+        Column("attention", "element", "biased on the way"): 2e-12,
         Column("recurrent", "operation"): 1e-13,
         Column("recurrent", "run"): 1e-5,
     }

@@ -16,8 +16,11 @@ THIN = 8
 """Channels below which a convolution has none of the kernels that are fast: tensor cores take eight at once."""
 ALIGNED = 8
 """Columns that kernels for 16 bits read at once: a product whose number of columns it does not divide gets none of
-the fast ones."""
-_RAGGED = ("ragged", "ragged float16", "ragged bfloat16")
+the fast ones; nor does a convolution whose number of channels it does not divide."""
+_RAGGED_HALVES = ("ragged float16", "ragged bfloat16")
+_RAGGED = ("ragged", *_RAGGED_HALVES)
+_LONG = 256
+"""Positions from which on attention in 32 bits has a kernel that never writes scores down."""
 _BIASED = ("Conv", "FusedConv")  # whose third operand is a bias
 _FILTERS = {"QLinearConv": 3, "QLinearMatMul": 3}  # where weights stand among the operands, when not second
 
@@ -46,9 +49,17 @@ def convolution(node: Node, op: str, measures: Measures) -> Amounts:
     return (
         (Column("convolution", "operation", typed(node, style)), operations),
         *(((Column("convolution", "operation", typed(node, "thin")), operations),) if thin else ()),
+        *(_odd_channels(node, filters, operations) if not thin else ()),
         (Column("convolution", "element", style), laid_out),
         *common,
     )
+
+
+def _odd_channels(node: Node, filters: tuple[int, ...], operations: float) -> Amounts:
+    """What it takes besides in 16 bits where channels do not come in eights."""
+    name = typed(node, "ragged")
+    is_ragged = len(filters) > 1 and filters[1] % ALIGNED != 0 and name in _RAGGED_HALVES
+    return ((Column("convolution", "operation", name), operations),) if is_ragged else ()
 
 
 def _depthwise_style(node: Node, window: int) -> str:
@@ -142,11 +153,20 @@ def attention(node: Node, op: str, measures: Measures) -> Amounts:
 
 
 def _biased_scores(node: Node, query: tuple[int, ...], length: int) -> Amounts:
-    """What is added to scores keeps onnxruntime from the kernels that never write them down."""
+    """What is added to scores keeps onnxruntime from its fastest kernels."""
     if not node.domain or operand(node, 5) is None or len(query) < 3:
         return ()
     scores = query[0] * query[1] * length * int(node.attribute("num_heads", 1))
-    return ((Column("attention", "element", "biased"), float(scores)),)
+    style = "biased" if _writes_scores(node, query[1]) else "biased on the way"
+    return ((Column("attention", "element", style), float(scores)),)
+
+
+def _writes_scores(node: Node, positions: int) -> bool:
+    """Whether something that is added makes onnxruntime write scores down: rows of it have to begin at places that the
+    kernel which does not likes."""
+    result = node.outputs[0].tensor_type
+    bits = 32 if result is None or result.dtype is None else result.dtype.bits
+    return positions % (bits // 2) != 0 or (bits == 32 and positions < _LONG)
 
 
 def recurrent(node: Node, op: str, measures: Measures) -> Amounts:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from superopt.ir.graph import Node, Value
+from superopt.ir.types import DType
 from superopt.ops.condition import Condition, deciding
 from superopt.ops.formula import Tensor
 from superopt.ops.index import same
@@ -19,14 +20,14 @@ from superopt.rewrite.found import Match
 from superopt.rewrite.pattern import Pattern
 from superopt.rewrite.program import Program, RealFact, Source, block_ranks, find
 from superopt.rewrite.reading import strictly
-from superopt.rewrite.sizes import Sizes, decide
+from superopt.rewrite.sizes import Sizes, decide, dtype_of
 
 
 def confirmed(pattern: Pattern, bound: Bindings, registry: Registry, sizes: Sizes) -> Match:
     """It raises what says why not."""
     names = bound.settled(pattern.rule)
     _refuse_unproved_ranks(pattern, names)
-    dtype = bound.dtype
+    dtype = bound.dtype or _made_of_truths(bound)
     if dtype is None:
         raise Conflict("the element type is not known")
     if not dtype.is_float and any(find(c, registry).elements == "real" for c in pattern.rule.calls):
@@ -35,6 +36,12 @@ def confirmed(pattern: Pattern, bound: Bindings, registry: Registry, sizes: Size
     _refuse_loops(pattern, bound)
     nodes = tuple(bound.nodes[k] for k in range(len(pattern.nodes)))
     return Match(pattern, nodes, dict(bound.inputs), dict(bound.coerced), names, dtype, tensors)
+
+
+def _made_of_truths(bound: Bindings) -> DType | None:
+    """Where no input or number tells: the one type of what the left side makes of truths."""
+    made = {dtype_of(value) for node in bound.nodes.values() for value in node.outputs} - {DType.BOOL}
+    return made.pop() if len(made) == 1 else None
 
 
 def _run_left(

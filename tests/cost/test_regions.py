@@ -14,8 +14,8 @@ from superopt.cost.coefficients import PRIORS
 from superopt.cost.columns import Column
 from superopt.cost.race import NO_TIME_LEFT
 from superopt.cost.regions import RegionSubject, region_subject, time_regions
-from superopt.cost.samples import _of_windows as of_windows  # pyright: ignore[reportPrivateUsage]
 from superopt.cost.samples import samples
+from superopt.cost.samples_of_gpus import _of_windows as of_windows  # pyright: ignore[reportPrivateUsage]
 from superopt.cost.timer import RegionTimer
 from superopt.cost.workloads import data, host, node, weights, workload
 from superopt.errors import CannotRun
