@@ -8,6 +8,7 @@ uses.py        what the graph does with an input    domains.py     which values 
 sizes.py       sizes for open dims                  ladder.py      in which order they are tried
 cases.py       input sets                           own.py         the user's own
 tolerance.py   how far apart is equal               noise.py       what the original's own rounding does
+compare.py     how far apart two outputs are        blocks.py      large ones piece by piece, on all cores
 randomness.py  outputs drawn at random              verdict.py     the report
 """
 

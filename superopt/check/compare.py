@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from superopt.check.blocks import blocks, on_each
 from superopt.check.leaves import kind_of, leaves
-from superopt.check.tolerance import Rule, local_scale, magnitude
+from superopt.check.tolerance import Rule, magnitude, scales
 from superopt.ir.tensor import Array
 from superopt.runtime.values import Value
-
-BLOCK = 1 << 20
-"""Elements compared at once; a larger output is compared, and has its scale taken, block by block."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,7 @@ def compare(reference: Value, found: Value, rule: Rule) -> Gap:
     structure = _structure(a, b)
     if structure:
         return Gap(structure)
-    with np.errstate(all="ignore"):
-        return _joined([gap for path, left in a.items() for gap in _gaps(path, left, b[path], rule)])
+    return _joined([gap for path, left in a.items() for gap in _gaps(path, left, b[path], rule)])
 
 
 def _joined(gaps: list[Gap]) -> Gap:
@@ -68,9 +65,8 @@ def _joined(gaps: list[Gap]) -> Gap:
 
 def scale_of(value: Value) -> float:
     """The magnitude of an output's numbers; 0 for what has none."""
-    with np.errstate(all="ignore"):
-        arrays = [a for a in leaves(value).values() if _is_real(a)]
-        return max((magnitude(_real(block)) for a in arrays for block in _blocks(a)), default=0.0)
+    pieces = [block for a in leaves(value).values() if _is_real(a) for block in blocks(a)]
+    return max(on_each(lambda block: magnitude(_real(block)), pieces), default=0.0)
 
 
 def is_finite(value: Value) -> bool:
@@ -90,16 +86,10 @@ def _structure(a: Mapping[str, Array], b: Mapping[str, Array]) -> str:
     return ""
 
 
-def _gaps(path: str, a: Array, b: Array, rule: Rule) -> Iterator[Gap]:
-    for i, (left, right) in enumerate(zip(_blocks(a), _blocks(b), strict=True)):
-        yield _leaf(f"{path}@{i}", left, right, rule)
-
-
-def _blocks(array: Array) -> list[Array]:
-    """Pieces that fit in memory many times over, cut along the longest axis."""
-    if array.size <= BLOCK:
-        return [array]
-    return np.array_split(array, -(-array.size // BLOCK), axis=int(np.argmax(array.shape)))
+def _gaps(path: str, a: Array, b: Array, rule: Rule) -> list[Gap]:
+    left, right = blocks(a), blocks(b)
+    names = [f"{path}@{i}" for i in range(len(left))]
+    return on_each(lambda name, x, y: _leaf(name, x, y, rule), names, left, right)
 
 
 def _leaf(path: str, a: Array, b: Array, rule: Rule) -> Gap:
@@ -120,15 +110,15 @@ def _reals(path: str, a: Array, b: Array, rule: Rule) -> Gap:
         return Gap()
     finite = np.isfinite(a) & np.isfinite(b)
     wrong = ~finite & ~((a == b) | (np.isnan(a) & np.isnan(b)))
-    x, y = np.where(finite, a, 0.0), np.where(finite, b, 0.0)
-    error, size = np.abs(x - y), np.abs(x)
-    allowed = rule.absolute + rule.relative * (size + local_scale(a))
+    x, y = (a, b) if finite.all() else (np.where(finite, a, 0.0), np.where(finite, b, 0.0))
+    error, size, (whole, local) = np.abs(x - y), np.abs(x), scales(a)
+    allowed = rule.absolute + rule.relative * (size + local)
     tiny = np.finfo(np.float64).tiny
     telling = finite & ((error == 0) | (np.maximum(size, np.abs(y)) > rule.absolute))
     return Gap(
         ratio=float(np.max(error / np.maximum(allowed, tiny))),
         absolute=float(error.max()),
-        coarse=float(np.max(error / np.maximum(size + magnitude(a), tiny))),
+        coarse=float(np.max(error / np.maximum(size + whole, tiny))),
         wrong={path: wrong} if wrong.any() else {},
         elements=a.size,
         telling=int(telling.sum()),

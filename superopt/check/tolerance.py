@@ -79,28 +79,34 @@ def rule_of(dtype: DType | None, traits: Traits, magnitude: float) -> Rule:
 
 def magnitude(array: Array) -> float:
     """Root mean square of what is finite and no giant."""
-    kept = _ordinary(array)
-    return float(np.sqrt(np.mean(kept * kept))) if kept.size else 0.0
+    return _magnitude(_squares(array))
 
 
-def local_scale(reference: Array) -> Array:
-    """For each element the root mean square of its slice, at most that of the whole; broadcasts against it."""
-    whole = magnitude(reference)
-    kept = _ordinary(reference)
+def scales(reference: Array) -> tuple[float, Array]:
+    """That of the whole, and for each element that of its slice, at most that of the whole; it broadcasts."""
+    squares = _squares(reference)
+    whole = _magnitude(squares)
     found, spread = np.full((1,) * reference.ndim, whole), 1.0
     for axis in range(reference.ndim):
         if reference.shape[axis] < 2 or reference.size // reference.shape[axis] < SLICE:
             continue
         others = tuple(a for a in range(reference.ndim) if a != axis)
-        slices = np.sqrt(np.mean(kept * kept, axis=others, keepdims=True))
+        slices = np.sqrt(np.mean(squares, axis=others, keepdims=True))
         positive = slices[slices > 0]
         if positive.size and positive.max() / positive.min() > spread:
             found, spread = np.minimum(slices, whole), positive.max() / positive.min()
-    return found
+    return whole, found
 
 
-def _ordinary(array: Array) -> Array:
-    """The array with what is infinite, NaN or giant set to 0; giants stay where there is nothing else."""
-    finite = np.where(np.isfinite(array), array, 0.0)
-    ordinary = np.where(np.abs(finite) < GIANT, finite, 0.0)
-    return ordinary if ordinary.any() else finite
+def _magnitude(squares: Array) -> float:
+    return float(np.sqrt(np.mean(squares))) if squares.size else 0.0
+
+
+def _squares(array: Array) -> Array:
+    """With what is infinite, NaN or giant set to 0; giants stay where there is nothing else."""
+    is_ordinary = np.abs(array) < GIANT  # no NaN is, nor an infinity
+    if is_ordinary.all():
+        return array * array
+    ordinary = np.where(is_ordinary, array, 0.0)
+    kept = ordinary if ordinary.any() else np.where(np.isfinite(array), array, 0.0)
+    return kept * kept
