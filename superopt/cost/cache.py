@@ -26,6 +26,7 @@ from superopt.errors import BadOption
 
 _APPLICATION = 0x5C057  # marks the file as ours, in SQLite's own header
 _BUSY_SECONDS = 30.0
+_BUSY_PAUSE = 0.01
 # What each version of the file adds to the one before it.
 _VERSIONS = (
     """
@@ -253,8 +254,21 @@ class CostCache:
         self._database.execute(f"pragma application_id = {_APPLICATION}")
         self._database.execute(f"pragma user_version = {_SCHEMA}")
         self._database.execute("commit")
-        self._database.execute("pragma journal_mode = wal")
+        self._write_ahead()
         self._database.execute("pragma synchronous = normal")
+
+    def _write_ahead(self) -> None:
+        """To change the journal SQLite reads first and then writes, and one that reads it never has wait for another
+        that writes: it fails at once, whatever the timeout."""
+        until = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._database.execute("pragma journal_mode = wal")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(_BUSY_PAUSE)
 
     def _pragma(self, name: str) -> int:
         (value,) = self._database.execute(f"pragma {name}").fetchone()

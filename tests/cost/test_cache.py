@@ -1,7 +1,10 @@
 import dataclasses
 import multiprocessing
 import sqlite3
+import threading
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -185,6 +188,27 @@ def test_several_processes_share_a_file(tmp_path: Path):
     assert [worker.exitcode for worker in workers] == [0] * 4
     with CostCache(tmp_path / "c") as cache:
         assert len(cache.entries()) == 80
+
+
+class _Contested(sqlite3.Connection):
+    """Another process is writing when the journal is about to be changed, and for a moment longer."""
+
+    other: sqlite3.Connection | None = None
+
+    def execute(self, sql: str, *arguments: Any) -> sqlite3.Cursor:
+        if "journal_mode" in sql and self.other is None:
+            ((_, _, file),) = super().execute("pragma database_list")
+            self.other = sqlite3.Connection(file, isolation_level=None, check_same_thread=False)
+            self.other.execute("begin immediate")
+            threading.Timer(0.1, self.other.close).start()
+        return super().execute(sql, *arguments)
+
+
+def test_a_file_that_another_process_writes_to_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=_Contested))
+    with CostCache(tmp_path / "c") as cache:
+        cache.put(KEY, comparison())
+        assert cache.get(KEY) == comparison()
 
 
 def test_without_a_file_the_users_cache_folder_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
