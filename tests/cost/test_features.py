@@ -109,6 +109,65 @@ def test_a_convolution_counts_by_its_window_and_groups():
     assert grouped["convolution run group"] == 8
 
 
+def convolved(channels: int, dtype: DType, groups: int = 1) -> Node:
+    operands = data(0, (16, channels, 114, 114), dtype), weights(64, channels // groups, 3, 3, dtype=dtype)
+    return node("Conv", operands, (16, 64, 112, 112), attributes={"group": groups})
+
+
+@pytest.mark.parametrize(
+    ("channels", "groups", "dtype", "ragged"),
+    [
+        (12, 1, DType.FLOAT16, "ragged float16"),
+        (12, 1, DType.BFLOAT16, "ragged bfloat16"),
+        (24, 2, DType.FLOAT16, "ragged float16"),  # 12 in a group
+        (12, 1, DType.FLOAT32, ""),
+        (16, 1, DType.FLOAT16, ""),
+        (12, 2, DType.FLOAT16, ""),  # 6 in a group are thin
+        (3, 1, DType.FLOAT16, ""),
+        (12, 12, DType.FLOAT16, ""),
+    ],
+)
+def test_channels_that_eight_does_not_divide_are_told_in_16_bits(channels: int, groups: int, dtype: DType, ragged: str):
+    found = counted(convolved(channels, dtype, groups))
+    told = {column: amount for column, amount in found.items() if "ragged" in column}
+    operations = 2 * (16 * 64 * 112 * 112) * (channels // groups) * 9
+    assert told == ({f"convolution operation {ragged}": operations} if ragged else {})
+    assert any("thin" in column for column in found) == (1 < channels // groups < 8)
+
+
+@pytest.mark.parametrize(("dtype", "dearer"), [(DType.FLOAT16, True), (DType.BFLOAT16, True), (DType.FLOAT32, False)])
+def test_a_gpu_does_sixteen_channels_sooner_than_twelve_in_16_bits(dtype: DType, dearer: bool):
+    twelve, sixteen = (ON_CUDA.price(amounts(convolved(n, dtype), Measures({}))) for n in (12, 16))
+    assert (twelve > sixteen) == dearer
+
+
+def attended(positions: int, dtype: DType, added: bool = True) -> Node:
+    rows, heads = (2, positions, 128), 2
+    operands = [*(data(k, rows, dtype) for k in range(3)), None, None]
+    scores = [weights(1, heads, positions, positions, dtype=dtype)] if added else []
+    attributes = {"num_heads": heads}
+    return node("MultiHeadAttention", [*operands, *scores], rows, domain="com.microsoft", attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("positions", "dtype", "style"),
+    [
+        (64, DType.FLOAT16, "biased on the way"),
+        (8, DType.BFLOAT16, "biased on the way"),
+        (49, DType.FLOAT16, "biased"),
+        (68, DType.BFLOAT16, "biased"),
+        (256, DType.FLOAT32, "biased on the way"),
+        (240, DType.FLOAT32, "biased"),
+        (264, DType.FLOAT32, "biased"),
+    ],
+)
+def test_what_is_added_to_scores_is_told_by_whether_they_are_written_down(positions: int, dtype: DType, style: str):
+    found = counted(attended(positions, dtype))
+    told = {column: amount for column, amount in found.items() if "biased" in column}
+    assert told == {f"attention element {style}": 2 * 2 * positions * positions}
+    assert not any("biased" in column for column in counted(attended(positions, dtype, added=False)))
+
+
 def test_only_what_leaves_a_slice_is_moved():
     cut = node("Slice", [data(0, (100, 6)), whole(0), whole(10), whole(0)], (10, 6))
     assert counted(cut)["movement byte Slice"] == 2 * 4 * 60
