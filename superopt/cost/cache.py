@@ -15,10 +15,10 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Annotated, Self
 
 from platformdirs import user_cache_path
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from superopt.cost.measure import METHOD_VERSION
 from superopt.cost.result import Comparison
@@ -27,6 +27,7 @@ from superopt.errors import BadOption
 _APPLICATION = 0x5C057  # marks the file as ours, in SQLite's own header
 _BUSY_SECONDS = 30.0
 _BUSY_PAUSE = 0.01
+_DAY = 86400.0
 # What each version of the file adds to the one before it.
 _VERSIONS = (
     """
@@ -106,7 +107,8 @@ class RegionKey:
 class RegionTime:
     """Seconds of a run; None where it cannot run, and why."""
 
-    seconds: float | None
+    seconds: Annotated[float, Field(ge=-_DAY, le=_DAY, allow_inf_nan=False)] | None
+    """What takes no longer than an empty model, whose time is taken off, may be below 0."""
     reason: str = ""
 
 

@@ -9,6 +9,7 @@ from superopt.cost.columns import Amounts, Column
 from superopt.cost.measures import Measures, moved, operand, typed
 from superopt.cost.weights import is_weight
 from superopt.ir.graph import Node
+from superopt.ir.types import DType
 
 SHARED = 1 << 17
 """Operations from which on a product is shared among threads, which costs something each time."""
@@ -154,9 +155,10 @@ def attention(node: Node, op: str, measures: Measures) -> Amounts:
 
 def _biased_scores(node: Node, query: tuple[int, ...], length: int) -> Amounts:
     """What is added to scores keeps onnxruntime from its fastest kernels."""
-    if not node.domain or operand(node, 5) is None or len(query) < 3:
+    heads = node.attribute("num_heads", 1)
+    if node.domain != "com.microsoft" or operand(node, 5) is None or len(query) < 3 or not isinstance(heads, int):
         return ()
-    scores = query[0] * query[1] * length * int(node.attribute("num_heads", 1))
+    scores = query[0] * query[1] * length * heads
     style = "biased" if _writes_scores(node, query[1]) else "biased on the way"
     return ((Column("attention", "element", style), float(scores)),)
 
@@ -165,8 +167,9 @@ def _writes_scores(node: Node, positions: int) -> bool:
     """Whether something that is added makes onnxruntime write scores down: rows of it have to begin at places that the
     kernel which does not likes."""
     result = node.outputs[0].tensor_type
-    bits = 32 if result is None or result.dtype is None else result.dtype.bits
-    return positions % (bits // 2) != 0 or (bits == 32 and positions < _LONG)
+    if result is not None and result.dtype in (DType.FLOAT16, DType.BFLOAT16):
+        return positions % 8 != 0
+    return positions % 16 != 0 or positions < _LONG
 
 
 def recurrent(node: Node, op: str, measures: Measures) -> Amounts:

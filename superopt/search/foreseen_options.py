@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from statistics import median
 
 from superopt.cost.calibration import fitted
@@ -34,7 +35,8 @@ ENOUGH = 100
 """Sample operators timed under both deployments; of those on images there are fewer, so that others are among them."""
 WORTH = 1.1
 """Predicted speed-up from which on other options than the usual ones are taken."""
-_OF_CONVOLUTIONS = HEURISTIC.names | {NHWC[0], FUSED_BIAS[0]}
+_ASKED = (*HEURISTIC.provider_options, NHWC, FUSED_BIAS)
+_OF_CONVOLUTIONS = {name for name, _ in _ASKED}
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,13 @@ class Foreseen:
 
 
 def alternatives(usual: Deployment, recorded: Iterable[Deployment]) -> list[Deployment]:
-    """Those that differ in what they say of convolutions alone."""
+    """Those that differ in what they say of convolutions alone, and say no more than superopt itself would ask for: a
+    file of costs may be anyone's."""
     rest = _without_convolutions(usual)
-    return sorted({d for d in recorded if d != usual and _without_convolutions(d) == rest}, key=lambda d: d.text)
+    asked = (dict(options) for n in range(len(_ASKED) + 1) for options in combinations(_ASKED, n))
+    known = [replace(usual, provider_options=tuple((dict(rest.provider_options) | more).items())) for more in asked]
+    texts = {deployment.text for deployment in recorded}
+    return sorted((d for d in known if d.text != usual.text and d.text in texts), key=lambda d: d.text)
 
 
 def foresee(
@@ -79,9 +85,9 @@ def foresee(
         told = timer(other)
         times = {key: (_seconds(told, key), _seconds(there, key)) for key in on_images}
         both = {key: seconds / usually for key, (seconds, usually) in times.items() if seconds and usually}
-        if len(both) >= ENOUGH:
+        if len(both) >= ENOUGH and (there_too := _price(graph, sizes, told)) > 0:
             slower = median(ratio for key, ratio in both.items() if not on_images[key])
-            found.append((other, price * slower / _price(graph, sizes, told)))
+            found.append((other, price * slower / there_too))
     return Foreseen(usual, tuple(sorted(found, key=lambda pair: (-pair[1], pair[0].text))))
 
 

@@ -2,6 +2,7 @@ import dataclasses
 import multiprocessing
 import sqlite3
 import threading
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,18 @@ def test_a_file_of_version_1_keeps_its_comparisons_and_learns_about_regions(tmp_
         cache.put_region(REGION, RegionTime(0.25))
     with CostCache(tmp_path / "c") as cache:
         assert cache.get_region(REGION) == RegionTime(0.25)
+
+
+@pytest.mark.parametrize("seconds", ["1e308", "-1e308", "9e999", "'long'"])
+def test_seconds_that_no_run_takes_are_refused(tmp_path: Path, seconds: str):
+    with CostCache(tmp_path / "c") as cache:
+        cache.put_region(REGION, RegionTime(0.25))
+    with closing(sqlite3.connect(tmp_path / "c")) as database, database:
+        database.execute(f"update regions set seconds = {seconds}")
+    with CostCache(tmp_path / "c") as cache:
+        for reads in (lambda: cache.get_region(REGION), cache.region_entries):
+            with pytest.raises(BadOption, match="nor a time"):
+                reads()
 
 
 @pytest.mark.parametrize("found", [RegionTime(1.25e-4), RegionTime(None, "onnxruntime cannot open the model")])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import pytest
 
@@ -166,6 +167,15 @@ def test_what_is_added_to_scores_is_told_by_whether_they_are_written_down(positi
     told = {column: amount for column, amount in found.items() if "biased" in column}
     assert told == {f"attention element {style}": 2 * 2 * positions * positions}
     assert not any("biased" in column for column in counted(attended(positions, dtype, added=False)))
+
+
+@pytest.mark.parametrize(("domain", "heads"), [("custom", 2), ("com.microsoft", "two"), ("com.microsoft", (1, 2))])
+def test_what_is_only_called_attention_adds_nothing_to_scores(domain: str, heads: Any):
+    rows = (2, 8, 16)
+    operands = [data(0, rows), data(1, rows), data(2, rows), None, None, data(3, rows)]
+    result = TensorType(DType.STRING, rows)
+    called = make_node("MultiHeadAttention", operands, {"num_heads": heads}, [result], domain=domain)
+    assert not any("biased" in column for column in counted(called))
 
 
 def test_only_what_leaves_a_slice_is_moved():

@@ -226,6 +226,27 @@ def test_without_convolutions_there_is_nothing_to_foresee(tmp_path: Path) -> Non
     assert notes(trial, model) == (USUAL,)
 
 
+def test_where_nothing_is_left_to_run_nothing_is_foreseen(tmp_path: Path) -> None:
+    """A convolution of weights alone is done before the model runs."""
+    rows = [numpy_helper.from_array(np.ones((1, 1, 4, 4), np.float32), name) for name in ("image", "filter")]
+    described = [helper.make_tensor_value_info("x", 1, [2]), helper.make_tensor_value_info("y", 1, [1, 1, 1, 1])]
+    graph = helper.make_graph([helper.make_node("Conv", ["image", "filter"], ["y"])], "g", described[:1], described[1:])
+    graph.initializer.extend(rows)
+    opsets = [helper.make_opsetid("", 17)]
+    model = saved(tmp_path / "model.onnx", helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    trial = trial_of(model, tmp_path, contents({GRAPH: Recorded(), NHWC: Recorded(0.3)}))
+    assert trial.ladder == (BASE, GRAPH)
+    assert trial.foreseen.others == ()
+
+
+@pytest.mark.parametrize("name", ["cudnn_conv_algo_search", "prefer_nhwc", "fuse_conv_bias"])
+def test_values_that_superopt_never_asks_for_are_not_taken_from_a_file(model: Path, tmp_path: Path, name: str) -> None:
+    strange = replace(GRAPH, provider_options=(*GRAPH.provider_options, (name, "7")))
+    trial = trial_of(model, tmp_path, contents({GRAPH: Recorded(), strange: Recorded(0.3)}))
+    assert trial.timed == GRAPH
+    assert trial.foreseen.others == ()
+
+
 @pytest.mark.parametrize("other", ["threads=4", "level=basic", "tunable_op_enable=1"])
 def test_nothing_else_is_chosen_by_price(model: Path, tmp_path: Path, other: str) -> None:
     name, _, value = other.partition("=")
