@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
@@ -32,6 +32,8 @@ PATIENCE = 2
 """Proofs of one candidate's forms that may take all their time before the next ones are left out."""
 NARROWEST = 2
 """Forms that are tried in any case, from the end of the ladder."""
+
+USELESS = "proved, but of no use in this form"
 
 Status = Literal["proved", "refuted", "unknown"]
 
@@ -85,10 +87,11 @@ class _Course:
     def done(self) -> bool:
         if not self.attempts or self.forms is None:
             return False
-        last = self.attempts[-1].status
+        last = self.attempts[-1]
         # Where every operator works element by element, narrower shapes make nothing easier.
         plain = all(not call.arguments and call.bundle is None for call in self.candidate.calls)
-        return last == "proved" or (plain and last == "unknown") or len(self.attempts) == len(self.forms)
+        hopeless = plain and last.status == "unknown" and last.reason != USELESS
+        return last.status == "proved" or hopeless or len(self.attempts) == len(self.forms)
 
 
 class Pool(Protocol):
@@ -115,14 +118,16 @@ def settle(
     memory: int = MEMORY,
     pool: Pool | None = None,
     widen: bool = True,
+    useful: Callable[[Rule], bool] = lambda _: True,
 ) -> Iterator[Settled]:
     """Candidates settled, in their order. What the ledger knows is not asked again; what it does not, it learns.
 
     `seconds` are CPU seconds for each form. A `pool` that was entered before is used and left open. Those that are as
-    general as they get need not be widened: their only form is their own.
+    general as they get need not be widened: their only form is their own. A form that is proved and not `useful` makes
+    way for a narrower one.
     """
     registry = specs.load(*folders)
-    settling = _Settling(list(candidates), registry, Ledger() if ledger is None else ledger, seconds, widen)
+    settling = _Settling(list(candidates), registry, Ledger() if ledger is None else ledger, seconds, widen, useful)
     if settling.advance():
         with nullcontext(pool) if pool is not None else Workers(workers, folders, memory) as working:
             while True:
@@ -145,6 +150,7 @@ class _Settling:
     ledger: Ledger
     seconds: float
     widen: bool = True
+    useful: Callable[[Rule], bool] = lambda _: True
     questions: deque[tuple[str, Question]] = field(default_factory=deque["tuple[str, Question]"])
 
     def __post_init__(self) -> None:
@@ -176,8 +182,12 @@ class _Settling:
                 course.forms = [_dressed(form, course.candidate) for form in _rules(entry["forms"])]
             else:
                 form = course.forms[len(course.attempts)]
-                attempt = Attempt(form, entry["verdict"], entry["reason"], entry["seconds"])
-                course.tried(attempt, self.seconds)
+                course.tried(self._attempt(form, entry), self.seconds)
+
+    def _attempt(self, form: Rule, entry: Entry) -> Attempt:
+        if entry["verdict"] == "proved" and not self.useful(form):
+            return Attempt(form, "unknown", USELESS, entry["seconds"])
+        return Attempt(form, entry["verdict"], entry["reason"], entry["seconds"])
 
     def learn(self, key: str, answer: Entry) -> None:
         self.ledger.add((key, answer))

@@ -124,7 +124,10 @@ class Miner:
                 self.counts.known += 1
             else:
                 rules.setdefault(format_meaning(rule), rule)
-        settled = settle(rules.values(), self.folders, self.ledger, seconds=self.seconds, pool=self.pool)
+        settled = settle(
+            rules.values(), self.folders, self.ledger,
+            seconds=self.seconds, pool=self.pool, useful=lambda form: is_found(respelled(form), self.registry),
+        )  # fmt: skip
         for one in settled:
             self.counts.proved += one.status == "proved"
             self.counts.refuted += one.status == "refuted"
@@ -135,7 +138,7 @@ class Miner:
             rule = respelled(one.rule)
             if trades_safety(rule, self.registry) or makes_nan(rule, self.registry):
                 self.counts.unsafe += 1
-            elif is_found(rule, self.registry) and (self.known is None or not self.known.leads(rule)):
+            elif self.known is None or not self.known.leads(rule):
                 if self.known is not None:
                     self.known.add(rule)
                 yield Mined(rule, origin)
