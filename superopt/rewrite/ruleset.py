@@ -37,13 +37,16 @@ def rule_files(given: Iterable[Path] = ()) -> list[Path]:
     return found
 
 
-def load_rules(files: Iterable[Path]) -> list[Rule]:
-    """All rules of the files; a name stands for one rule only."""
+def load_rules(files: Iterable[Path], *, repeated: bool = False) -> list[Rule]:
+    """All rules of the files; a name stands for one rule only. Where it may be `repeated`, as what was mined from a model
+    repeats what ships, a rule that a further file says again counts once."""
     rules: list[Rule] = []
     seen: dict[str, Rule] = {}
     for path in files:
         for rule in read_rules(path):
             if (first := seen.get(rule.name)) is not None:
+                if repeated and first.meaning == rule.meaning:
+                    continue
                 where = f"{first.source}:{first.line}"
                 raise BadInput(f"{rule.source}:{rule.line}: the name {rule.name!r} is taken by {where}")
             seen[rule.name] = rule

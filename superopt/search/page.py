@@ -94,7 +94,7 @@ def _rule_texts(report: Report, options: Options) -> Mapping[str, str]:
     if not used:
         return own
     try:
-        rules = load_rules([*rule_files(), *(rule_files(options.rules) if options.rules else ())])
+        rules = load_rules([*rule_files(), *(rule_files(options.rules) if options.rules else ())], repeated=True)
     except BadInput:
         return own
     return own | {rule.name: format_rule(rule) for rule in rules if rule.name in used}

@@ -43,7 +43,7 @@ def open_rulebook(files: Sequence[Path] = (), definitions: Sequence[Path] = ()) 
 def _opened(files: Sequence[Path], definitions: Sequence[Path]) -> Rulebook:
     registry = specs.load(*definitions)
     shipped = rule_files()
-    rules = load_rules([*shipped, *(rule_files(files) if files else ())])
+    rules = load_rules([*shipped, *(rule_files(files) if files else ())], repeated=True)
     usable: list[Rule] = []
     unusable: dict[str, str] = {}
     left_out: dict[str, list[Rule]] = {}
