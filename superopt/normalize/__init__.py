@@ -6,7 +6,7 @@
     statics.py      what types alone decide          retyping.py    types that become known on the way
     sharing.py      equal initializers               duplicates.py  equal nodes
     dead.py         what nobody reads                batchnorm.py   BatchNormalization into its convolution
-    rule.py         what an identity is              arithmetic.py, casting.py, counting.py, layout.py,
+    rule.py         what an identity is              arithmetic.py, broadcasting.py, casting.py, counting.py, layout.py,
                                                      selection.py, telling.py: which there are
     purity.py       what must never be touched       journal.py     what was done, what it may cost
     builder.py      the graph under construction     scope.py       what is known of it

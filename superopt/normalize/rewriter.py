@@ -11,6 +11,7 @@ from superopt.ir.tensor import Tensor
 from superopt.normalize import (
     arithmetic,
     batchnorm,
+    broadcasting,
     casting,
     counting,
     layout,
@@ -33,7 +34,7 @@ from superopt.normalize.scope import Context, Scope, count_uses
 
 RULES = (
     *selection.RULES, *arithmetic.RULES, *casting.RULES, *picking.RULES, *layout.RULES, *counting.RULES,
-    *batchnorm.RULES, *telling.RULES,
+    *batchnorm.RULES, *telling.RULES, *broadcasting.RULES,
 )  # fmt: skip
 _BY_OPERATOR: dict[str, tuple[Rule, ...]] = {
     op: tuple(rule for rule in RULES if op in rule.ops) for op in {op for rule in RULES for op in rule.ops}

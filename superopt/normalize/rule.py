@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from superopt.ir.graph import Constant, Node, Value
-from superopt.ir.types import DType, TensorType, Type
+from superopt.ir.types import Dim, DType, TensorType, Type
 from superopt.normalize.journal import BY_DEFINITION
 from superopt.normalize.scope import Scope
 
@@ -55,6 +55,13 @@ def same_static_shape(a: Type, b: Type) -> bool:
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return False
     return a.static_shape is not None and a.static_shape == b.static_shape
+
+
+def dims_of(value: Value | None) -> tuple[Dim, ...] | None:
+    """None where one is not known: two of those need not be equal."""
+    type_ = None if value is None else value.tensor_type
+    shape = None if type_ is None else type_.shape
+    return None if shape is None or None in shape else shape
 
 
 def rank_of(type_: Type) -> int | None:

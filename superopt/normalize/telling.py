@@ -12,12 +12,12 @@ import numpy as np
 from superopt.ir.graph import Constant, Node, Value, make_node
 from superopt.ir.tensor import ArrayTensor
 from superopt.ir.types import Dim
-from superopt.normalize.rule import Replacement, Result, Rule
+from superopt.normalize.rule import Replacement, Result, Rule, dims_of
 from superopt.normalize.scope import Scope
 
 
 def _reshape_told(node: Node, scope: Scope) -> Result:
-    before, after = _dims(node.inputs[0]), _dims(Value(node))
+    before, after = dims_of(node.inputs[0]), dims_of(Value(node))
     if before is None or after is None or scope.tensor(node.inputs[1]) is not None:
         return None
     if before == after:
@@ -47,15 +47,8 @@ def _target(before: tuple[Dim, ...], after: tuple[Dim, ...]) -> list[int] | None
 
 
 def _expand_told(node: Node, scope: Scope) -> Result:
-    before, after = _dims(node.inputs[0]), _dims(Value(node))
+    before, after = dims_of(node.inputs[0]), dims_of(Value(node))
     return node.inputs[0] if before is not None and before == after else None
-
-
-def _dims(value: Value | None) -> tuple[Dim, ...] | None:
-    """None where one is not known: two of those need not be equal."""
-    type_ = None if value is None else value.tensor_type
-    shape = None if type_ is None else type_.shape
-    return None if shape is None or None in shape else shape
 
 
 RULES = (

@@ -38,8 +38,8 @@ def rule_files(given: Iterable[Path] = ()) -> list[Path]:
 
 
 def load_rules(files: Iterable[Path], *, repeated: bool = False) -> list[Rule]:
-    """All rules of the files; a name stands for one rule only. Where it may be `repeated`, as what was mined from a model
-    repeats what ships, a rule that a further file says again counts once."""
+    """All rules of the files; a name stands for one rule only. Where it may be `repeated`, as what was mined from a
+    model repeats what ships, a rule that a further file says again counts once."""
     rules: list[Rule] = []
     seen: dict[str, Rule] = {}
     for path in files:
