@@ -33,8 +33,9 @@ _MAY_TRAP = frozenset({"Div", "Mod"})
 _NO_LARGER_THAN_INPUT = frozenset({"NonZero", "Unique", "Compress"})
 """Operators whose result has a data-dependent size of at most int64 × rank for each element of the input."""
 
-MOST_EVALUATED = 128 << 20
-"""Bytes that folding may hold in memory: a model of gigabytes on disk must not be turned over weight by weight."""
+MOST_EVALUATED = 256 << 20
+"""Bytes of results that folding may hold in memory: a model of gigabytes on disk must not be turned over weight by
+weight. What only other results are made of is not held."""
 
 
 @dataclass
@@ -68,7 +69,7 @@ def fold(graph: Graph, scope: Scope, where: str) -> Folded:
         if not failed:
             break
         context.unfoldable |= failed
-    context.evaluated += plan.made
+    context.evaluated += plan.held
     for step in plan.steps:
         context.budget.spent += step.growth
         context.journal.record(step.name, step.place, step.detail)
@@ -99,7 +100,7 @@ class _Planner:
         self.predicted: dict[Value, int] = {}
         """Bytes of values that will be known once the plan is carried out."""
         self.unread = Counter(scope.uses)
-        self.growth = self.made = 0
+        self.growth = self.held = 0
         self.read = {v.producer for v, count in scope.uses.items() if count}
         self.outputs = {v.producer for v in graph.outputs}
 
@@ -143,14 +144,15 @@ class _Planner:
 
     def _accept(self, name: str, place: str, node: Node, sizes: dict[Value, int], detail: str) -> bool:
         context = self.scope.context
-        made = sum(sizes.values())
-        growth = made - self._freed(node)
-        if not context.budget.allows(growth, self.growth) or context.evaluated + self.made + made > MOST_EVALUATED:
+        gone = self._gone(node)
+        growth = sum(sizes.values()) - sum(map(self._own_bytes, gone))
+        held = sum(sizes.values()) - sum(self.predicted.get(v, 0) for v in gone)
+        if not context.budget.allows(growth, self.growth) or context.evaluated + self.held + held > MOST_EVALUATED:
             return False
         if not context.journal.permits(name, place, ahead=len(self.steps)):
             return False
         self.growth += growth
-        self.made += made
+        self.held += held
         self.unread.subtract(v for v in node.inputs if v is not None)
         self.predicted.update(sizes)
         self.steps.append(_Step(name, place, f"{node.kind} → {detail}", node, growth))
@@ -163,11 +165,13 @@ class _Planner:
         """The value where it is known already, before anything is evaluated."""
         return self.tensors.get(value) or self.scope.tensor(value)
 
-    def _freed(self, node: Node) -> int:
-        """Bytes of constants that nobody reads once this node is gone."""
+    def _gone(self, node: Node) -> list[Value]:
+        """Constants that nobody reads once this node is gone."""
         reads = Counter(v for v in node.inputs if v is not None)
-        gone = [v for v, count in reads.items() if self.unread[v] == count]
-        return sum(self.predicted[v] if v in self.predicted else self.scope.own_bytes(v) for v in gone)
+        return [v for v, count in reads.items() if self.unread[v] == count]
+
+    def _own_bytes(self, value: Value) -> int:
+        return self.predicted[value] if value in self.predicted else self.scope.own_bytes(value)
 
     def _bytes(self, value: Value) -> int:
         if value in self.predicted:

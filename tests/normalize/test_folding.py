@@ -215,11 +215,19 @@ def test_memory_is_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [r.place for r in outcome.rewrites] == ["Sqrt:a"]
 
 
+def test_what_results_are_made_of_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three operators one after the other on a weight of 16 bytes: no more than 16 are there at any time."""
+    monkeypatch.setattr(folding, "MOST_EVALUATED", 16)
+    body = "a = Sqrt(k) b = Neg(a) c = Exp(b) y = Add(x, c)"
+    outcome = held(model(f"g (float[4] x) => (float[4] y) <float[4] k = {{1,4,9,16}}> {{ {body} }}"))
+    assert outcome.ops == ["Add"]
+
+
 def test_growth_is_held_to_the_cap_over_the_whole_model() -> None:
     """Forty vectors of 100 KiB, made from nothing: ten fit 1 MiB."""
     nodes = []
     for i in range(40):
-        nodes.append(helper.make_node("Expand", [f"c{i}", "s"], [f"e{i}"], f"expand{i}"))
+        nodes.append(helper.make_node("Tile", [f"c{i}", "s"], [f"e{i}"], f"tile{i}"))
         nodes.append(helper.make_node("Add", ["x" if i == 0 else f"a{i - 1}", f"e{i}"], [f"a{i}"]))
     graph = helper.make_graph(
         nodes,
