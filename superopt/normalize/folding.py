@@ -33,9 +33,12 @@ _MAY_TRAP = frozenset({"Div", "Mod"})
 _NO_LARGER_THAN_INPUT = frozenset({"NonZero", "Unique", "Compress"})
 """Operators whose result has a data-dependent size of at most int64 × rank for each element of the input."""
 
-MOST_EVALUATED = 256 << 20
+MOST_HELD = 256 << 20
 """Bytes of results that folding may hold in memory: a model of gigabytes on disk must not be turned over weight by
 weight. What only other results are made of is not held."""
+
+MOST_COMPUTED = 1 << 30
+"""Bytes that folding may compute in all: what is thrown away takes time, too."""
 
 
 @dataclass
@@ -69,7 +72,8 @@ def fold(graph: Graph, scope: Scope, where: str) -> Folded:
         if not failed:
             break
         context.unfoldable |= failed
-    context.evaluated += plan.held
+    context.held += plan.held
+    context.computed += plan.computed
     for step in plan.steps:
         context.budget.spent += step.growth
         context.journal.record(step.name, step.place, step.detail)
@@ -100,7 +104,7 @@ class _Planner:
         self.predicted: dict[Value, int] = {}
         """Bytes of values that will be known once the plan is carried out."""
         self.unread = Counter(scope.uses)
-        self.growth = self.held = 0
+        self.growth = self.held = self.computed = 0
         self.read = {v.producer for v, count in scope.uses.items() if count}
         self.outputs = {v.producer for v in graph.outputs}
 
@@ -144,15 +148,18 @@ class _Planner:
 
     def _accept(self, name: str, place: str, node: Node, sizes: dict[Value, int], detail: str) -> bool:
         context = self.scope.context
-        gone = self._gone(node)
-        growth = sum(sizes.values()) - sum(map(self._own_bytes, gone))
-        held = sum(sizes.values()) - sum(self.predicted.get(v, 0) for v in gone)
-        if not context.budget.allows(growth, self.growth) or context.evaluated + self.held + held > MOST_EVALUATED:
+        made, gone = sum(sizes.values()), self._gone(node)
+        growth = made - sum(map(self._own_bytes, gone))
+        held = made - sum(self.predicted.get(v, 0) for v in gone)
+        if context.held + self.held + held > MOST_HELD or context.computed + self.computed + made > MOST_COMPUTED:
+            return False
+        if not context.budget.allows(growth, self.growth):
             return False
         if not context.journal.permits(name, place, ahead=len(self.steps)):
             return False
         self.growth += growth
         self.held += held
+        self.computed += made
         self.unread.subtract(v for v in node.inputs if v is not None)
         self.predicted.update(sizes)
         self.steps.append(_Step(name, place, f"{node.kind} → {detail}", node, growth))

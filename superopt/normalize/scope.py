@@ -45,8 +45,10 @@ class Context:
     literals: dict[Node, Tensor | None] = field(default_factory=dict[Node, "Tensor | None"])
     unfoldable: set[Node] = field(default_factory=set[Node])
     """Nodes that onnxruntime refused to evaluate."""
-    evaluated: int = 0
+    held: int = 0
     """Bytes of constants made by folding: they are in memory, where the file's own may lie on disk."""
+    computed: int = 0
+    """Bytes that folding computed, what was thrown away again included."""
 
     def fresh(self, base: str) -> str:
         name, count = base, 1

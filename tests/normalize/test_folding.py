@@ -209,7 +209,7 @@ def test_what_is_freed_pays_for_what_is_made() -> None:
 
 def test_memory_is_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is freed on disk pays for the file, not for memory."""
-    monkeypatch.setattr(folding, "MOST_EVALUATED", 16)
+    monkeypatch.setattr(folding, "MOST_HELD", 16)
     graph = "g (float[2] x) => (float[2] y) <float[2] k = {1,4}, float[3] j = {1,4,9}> { a = Sqrt(k) b = Sqrt(j) "
     outcome = held(model(graph + "m = ReduceSum(b) c = Add(x, a) y = Add(c, m) }"), growth_cap=1 << 20)
     assert [r.place for r in outcome.rewrites] == ["Sqrt:a"]
@@ -217,10 +217,17 @@ def test_memory_is_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_results_are_made_of_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three operators one after the other on a weight of 16 bytes: no more than 16 are there at any time."""
-    monkeypatch.setattr(folding, "MOST_EVALUATED", 16)
+    monkeypatch.setattr(folding, "MOST_HELD", 16)
     body = "a = Sqrt(k) b = Neg(a) c = Exp(b) y = Add(x, c)"
     outcome = held(model(f"g (float[4] x) => (float[4] y) <float[4] k = {{1,4,9,16}}> {{ {body} }}"))
     assert outcome.ops == ["Add"]
+
+
+def test_there_is_an_end_to_what_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "MOST_COMPUTED", 32)
+    body = "a = Sqrt(k) b = Neg(a) c = Exp(b) y = Add(x, c)"
+    outcome = held(model(f"g (float[4] x) => (float[4] y) <float[4] k = {{1,4,9,16}}> {{ {body} }}"))
+    assert outcome.ops == ["Exp", "Add"]
 
 
 def test_growth_is_held_to_the_cap_over_the_whole_model() -> None:
