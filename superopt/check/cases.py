@@ -29,7 +29,7 @@ STYLES = (
     Style("values in 0 to 1", reals="unit"),
     Style("zeros", "least integers, masks off", reals="zeros", wholes="low", flags="zeros"),
     Style("ones", "largest integers, masks on", reals="ones", wholes="high"),
-    Style("large values", "random masks", reals="large", flags="random"),
+    Style("large values", "masks with nothing in some rows", reals="large", flags="rows"),
     Style("tiny values", reals="tiny"),
     Style("mixed signs and magnitudes, some zeros", "masks of prefixes", reals="mixed", flags="prefix"),
 )

@@ -13,7 +13,7 @@ from superopt.ir.types import DType
 
 Reals: TypeAlias = Literal["normal", "unit", "zeros", "ones", "large", "tiny", "mixed", "nan", "inf"]
 Wholes: TypeAlias = Literal["random", "low", "high"]
-Flags: TypeAlias = Literal["ones", "random", "prefix", "zeros"]
+Flags: TypeAlias = Literal["ones", "random", "prefix", "rows", "zeros"]
 
 WORDS = ("a", "the", "quick", "brown", "fox", "Zürich", "42", "")
 _LARGE = {DType.FLOAT16: 64.0}  # its squares must still fit
@@ -106,8 +106,9 @@ def _wholes(domain: Domain, shape: tuple[int, ...], style: Style, turn: int, rng
 def _flags(shape: tuple[int, ...], flags: Flags, rng: np.random.Generator) -> Array:
     if flags in ("ones", "zeros"):
         return np.full(shape, int(flags == "ones"))
-    if flags == "random" or not shape:
-        return np.asarray(rng.integers(0, 1, shape, endpoint=True))
+    if flags in ("random", "rows") or not shape:
+        drawn = np.asarray(rng.integers(0, 1, shape, endpoint=True))
+        return drawn * (np.arange(shape[-2])[:, None] % 3 > 0) if flags == "rows" and len(shape) > 1 else drawn
     lengths = rng.integers(1, max(shape[-1], 1), (*shape[:-1], 1), endpoint=True)
     return (np.arange(shape[-1]) < lengths).astype(np.int64)
 

@@ -25,6 +25,7 @@ from superopt.rewrite.constants import Constants
 from superopt.rewrite.emptiness import refuse_empty
 from superopt.rewrite.expression import evaluate
 from superopt.rewrite.found import Match
+from superopt.rewrite.hidden import between, refuse_hidden
 from superopt.rewrite.kernels import runs_on_cuda
 from superopt.rewrite.numerals import held, held_all, number_of, rounded, rounds_to
 from superopt.rewrite.program import find
@@ -118,6 +119,7 @@ class Emitter:
             if dtype_of(new.value) is not dtype_of(old):
                 raise Conflict(f"{name} would change its element type")
             found[name] = new.value
+        refuse_hidden(match.nodes, between(found.values(), match.inputs.values()), self.constants)
         return found
 
     def _input(self, match: Match, name: str) -> Value:
