@@ -67,6 +67,9 @@ def compute(
                 batches.extendleft((batch[half:], batch[:half]))
         else:
             tensors.update(zip(outputs, found, strict=True))
+        needed = wanted | {v for rest in batches for job in rest for v in job.node.inputs if v is not None}
+        for value in [v for v in tensors if v not in needed]:
+            del tensors[value]
     return {v: t for v, t in tensors.items() if v in wanted}, failed
 
 

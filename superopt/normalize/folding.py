@@ -150,7 +150,8 @@ class _Planner:
         context = self.scope.context
         made, gone = sum(sizes.values()), self._gone(node)
         growth = made - sum(map(self._own_bytes, gone))
-        held = made - sum(self.predicted.get(v, 0) for v in gone)
+        # What only types are asked of is computed all the same, and read by nothing that is computed.
+        held = made - (0 if name == FROM_TYPES else sum(self.predicted.get(v, 0) for v in gone))
         if context.held + self.held + held > MOST_HELD or context.computed + self.computed + made > MOST_COMPUTED:
             return False
         if not context.budget.allows(growth, self.growth):

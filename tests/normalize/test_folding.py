@@ -223,6 +223,30 @@ def test_what_results_are_made_of_is_not_held(monkeypatch: pytest.MonkeyPatch) -
     assert outcome.ops == ["Add"]
 
 
+def test_what_only_its_shape_is_asked_of_is_held_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "MOST_HELD", 36)
+    body = "a = Sqrt(k) s = Shape(a) b = Exp(k) t = Shape(b) c = Reshape(x, s) y = Reshape(c, t)"
+    outcome = done(model(f"g (float[4] x) => (float[4] y) <float[4] k = {{1,4,9,16}}> {{ {body} }}"))
+    assert [r.place for r in outcome.rewrites if r.name == "constant-folding"] == ["Sqrt:a"]
+
+
+def test_halves_are_dropped_once_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is rounded in a session of its own; what earlier sessions made need not stay."""
+    there: list[int] = []
+
+    def runnable(model, nodes, tensors, outputs):
+        there.append(len(tensors))
+        return real(model, nodes, tensors, outputs)
+
+    real = evaluation.runnable
+    monkeypatch.setattr(evaluation, "runnable", runnable)
+    body = "a = Sqrt(k) b = Neg(a) c = Exp(b) d = Neg(c) e = Sigmoid(d) y = Add(x, e)"
+    outcome = held(model(f"g (float16[4] x) => (float16[4] y) <float16[4] k = {{1,4,9,16}}> {{ {body} }}"))
+    assert outcome.ops == ["Add"]
+    assert len(there) >= 5
+    assert max(there) == 1
+
+
 def test_there_is_an_end_to_what_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "MOST_COMPUTED", 32)
     body = "a = Sqrt(k) b = Neg(a) c = Exp(b) y = Add(x, c)"
