@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,23 @@ import specs
 from superopt.generate.idle import is_idle
 from superopt.generate.infinite import makes_nan
 from superopt.generate.known import Known
-from superopt.rewrite.rule import Rule
+from superopt.rewrite.rule import Rule, Step, calls_of
 from superopt.rewrite.ruleset import SHIPPED, load_rules, rule_files, state
 from superopt.rewrite.text import parse_rules
 
 REGISTRY = specs.load()
-FORMER = load_rules([Path(__file__).with_name("handwritten.rules")])
+
+
+def masks_attention(steps: Iterable[Step]) -> bool:
+    return any(call.op == "Attention" and not call.domain and len(call.operands) > 3 for call in calls_of(steps))
+
+
+# onnxruntime's Attention answers 0 where a mask hides a whole row: what leads there asks for a mask that is known.
+FORMER = [
+    rule
+    for rule in load_rules([Path(__file__).with_name("handwritten.rules")])
+    if masks_attention(rule.left) == masks_attention(rule.right)
+]
 BECAUSE = "hand, because "
 
 
