@@ -2,13 +2,13 @@
 
 Options of convolutions alone are foreseen, channels last above all: they are worth a factor to one network, and
 another runs best without. Prices under each of them are fitted to the sample operators recorded with it. Those were not
-all recorded at one time, nor is a device equally fast at all times: on an H200 what is no convolution took 19 % longer
-with channels last, and 25 % with fused biases besides. By what such operators took longer, prices are lowered.
+all recorded at one time, nor is a device equally fast at all times: by how much longer what is no convolution took,
+prices under a deployment are lowered.
 
 Held against what was measured there of 16 networks with convolutions, in two types and at two batch sizes, such options
 have the right layout 45 times of 61 (benchmarks/foreseen.py), and one has channels last that is better without before
-it is rewritten; usual ones have the right layout 11 times. Without the correction it would be 29. Where prices and the
-clock disagree, it is mostly that small or depthwise convolutions are priced too high with channels last.
+it is rewritten; usual ones have the right layout 11 times. Where prices and the clock disagree, it is mostly that small
+or depthwise convolutions are priced too high with channels last.
 """
 
 from __future__ import annotations
