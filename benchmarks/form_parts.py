@@ -11,7 +11,7 @@ import onnx
 
 from benchmarks.form import MICROSOFT, Form, Part, drawn, node
 from benchmarks.form_images import by_channel, depthwise, fire, means
-from benchmarks.form_rows import movements, norms, residuals
+from benchmarks.form_rows import activated, limits, movements, norms, residuals
 from benchmarks.form_singles import attention, layer
 
 
@@ -348,5 +348,8 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     partial(norms, rows=50176, width=96, together=4),
     partial(norms, rows=12544, width=192, together=2),
     partial(residuals, rows=50176, width=96),
+    partial(residuals, rows=2048, width=768),
+    partial(limits, rows=2048, width=512),
+    partial(activated, rows=2048, width=512, columns=2048),
     movements,
 )

@@ -9,6 +9,8 @@ import onnx
 
 from benchmarks.form import MICROSOFT, Form, Part, drawn, node
 
+LIMITS = {"most": 65504, "less": 64504, "_most": -65504, "_less": -64504}
+
 
 def norms(rng, rows: int, width: int, together: int) -> Part:
     """Of sums, which are wanted, too; and of `together` rows side by side, each as a group or a branch of its own."""
@@ -58,6 +60,71 @@ def norms(rng, rows: int, width: int, together: int) -> Part:
     ]  # fmt: skip
     x = drawn(rng, 1, rows, width, scale=1.0)
     return Part(f"norms of sums, {rows} x {width}", x, forms)
+
+
+def limits(rng, rows: int, width: int) -> Part:
+    """What T5 does behind each sum in 16 bits: limits that depend on whether anything is infinite, and a normalization
+    by squares."""
+    half, single = onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT
+    constants = {
+        "zero": np.array(0, np.float32), **{k: np.array(v, np.float16) for k, v in LIMITS.items()},
+        "g": (1 + drawn(rng, width)).astype(np.float16), "two": np.array([rows, width]),
+        "grouped": np.array([rows, 1, width]),
+    }  # fmt: skip
+    infinite = [node("Cast", "x", "f", to=single), node("IsInf", "f", "i")]
+    counted = [
+        node("Cast", "i", "c", to=single),
+        node("ReduceSum", "c", "n", keepdims=0),
+        node("Greater", "n zero", "a"),
+    ]
+    largest = [node("Abs", "x", "p"), node("ReduceMax", "p", "m", keepdims=0), node("Greater", "m most", "a")]
+    asked = [node("IsAllFinite", "x", "a", MICROSOFT, isinf_only=1)]
+    if_any = [node("Where", "a less most", "h"), node("Where", "a _less _most", "l")]
+    if_none = [node("Where", "a most less", "h"), node("Where", "a _most _less", "l")]
+    clip, between = node("Clip", "x l h", "out"), [node("Min", "x h", "u"), node("Max", "u l", "out")]
+
+    def normalized(op: str, domain: str = "", **attributes) -> list[onnx.NodeProto]:
+        return [node(op, "x g", "out", domain, epsilon=1e-6, **attributes)]
+
+    forms = [
+        Form("IsInf counted in floats, Clip", [*infinite, *counted, *if_any, clip], constants),
+        Form("the largest, Clip", [*largest, *if_any, clip], constants),
+        Form("IsAllFinite, Clip", [*asked, *if_none, clip], constants),
+        Form("IsAllFinite, Min, Max", [*asked, *if_none, *between], constants),
+        Form("Clip between constants", [node("Clip", "x _most most", "out")], constants),
+        Form("Relu alone", [node("Relu", "x", "out")], constants),
+        Form("SimplifiedLayerNormalization", normalized("SimplifiedLayerNormalization", axis=-1), constants),
+        Form(
+            "BranchwiseRMSNorm of one branch",
+            [node("Reshape", "x grouped", "y"), node("BranchwiseRMSNorm", "y g", "n", MICROSOFT, epsilon=1e-6),
+             node("Reshape", "n two", "out")],
+            constants,
+        ),
+        Form(
+            "SkipSimplifiedLayerNormalization of zeros",
+            [node("SkipSimplifiedLayerNormalization", "x zeros g", "out", MICROSOFT, epsilon=1e-6)],
+            {**constants, "zeros": np.zeros((rows, width), np.float16)},
+        ),
+        Form("Cast to float32 and back", [node("Cast", "x", "f", to=single), node("Cast", "f", "out", to=half)], {}),
+    ]  # fmt: skip
+    return Part(f"limits, {rows} x {width}", drawn(rng, rows, width, scale=1.0), forms)
+
+
+def activated(rng, rows: int, width: int, columns: int) -> Part:
+    """A product and its activation."""
+    constants = {"w": drawn(rng, width, columns)}
+    half, product = onnx.TensorProto.FLOAT16, node("MatMul", "x w", "p")
+    forms = [
+        Form("MatMul, Relu", [product, node("Relu", "p", "out")], constants),
+        Form("MatMul, FastGelu", [product, node("FastGelu", "p", "out", MICROSOFT)], constants),
+        Form("MatMul alone", [node("MatMul", "x w", "out")], constants),
+    ]
+    for activation in ("NONE", "RELU", "GELU"):
+        fused = node("GemmFloat8", "x w", "out", MICROSOFT, dtype=half, activation=activation)
+        forms.append(Form(f"GemmFloat8 of float16, {activation}", [fused], constants))
+    return Part(
+        f"an activation behind a product, {rows} x {width} x {columns}", drawn(rng, rows, width, scale=1.0), forms
+    )
 
 
 def residuals(rng, rows: int, width: int) -> Part:

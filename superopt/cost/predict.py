@@ -46,6 +46,13 @@ class Predictor:
         running, played = self._running(graph)
         return sum(self.node(n, played.get(n, ALONE)) for n in running)
 
+    def exchanged(self, before: Graph, after: Graph) -> tuple[float, float]:
+        """Seconds of the work that `after` no longer asks for, and of what it asks for besides: what both ask for is
+        equally mispriced on both sides."""
+        old, new = dict(self.amounts(before)), dict(self.amounts(after))
+        changes = [self._coefficients.of(c) * (new.get(c, 0.0) - old.get(c, 0.0)) for c in sorted({*old, *new})]
+        return -sum(c for c in changes if c < 0.0), sum(c for c in changes if c > 0.0)
+
     def node(self, node: Node, role: str = ALONE) -> float:
         """Seconds of one node, as the runtime executes it where it stands (see fusions.py)."""
         priced = self._priced.get(node)

@@ -32,6 +32,7 @@ def samples_of_gpus(dtype: DType) -> Iterator[Graph]:
     yield from _of_batches(dtype)
     yield from _of_windows(dtype)
     yield from _means(dtype)
+    yield from _ragged_columns(dtype)
     for batch, rows, width in _SEQUENCES:
         shape, heads = (batch, rows, width), width // 64
         x, y, z = (data(k, shape, dtype) for k in range(3))
@@ -60,6 +61,16 @@ def _with_biases(rows: int, inner: int, columns: int, dtype: DType) -> Iterator[
     yield one("MatMul", (x, weights(inner, columns + 1, dtype=dtype)), (rows, columns + 1))
     long = data(0, (8 * rows, inner), dtype)
     yield from (one(op, (long, weights(inner, dtype=dtype)), (8 * rows, inner)) for op in ("Add", "Mul"))
+
+
+def _ragged_columns(dtype: DType) -> Iterator[Graph]:
+    """Columns cut off or put to others, where rows do not come in wide words."""
+    rows, columns, few = 2048, 3073, 7
+    whole_rows, parts = (rows, columns + few), ((rows, columns), (rows, few))
+    x, kept = data(0, whole_rows, dtype), parts[0]
+    yield one("Split", (x, whole(columns, few)), *parts, attributes={"axis": 1})
+    yield one("Slice", (x, whole(0), whole(columns), whole(1)), kept)
+    yield one("Concat", (data(0, kept, dtype), data(1, parts[1], dtype)), whole_rows, attributes={"axis": 1})
 
 
 def _means(dtype: DType) -> Iterator[Graph]:

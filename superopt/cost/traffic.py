@@ -13,6 +13,8 @@ _BY_ROW = frozenset(
     f"{skip}{simplified}LayerNormalization" for skip in ("", "Skip") for simplified in ("", "Simplified")
 )
 """What has a GPU begin a block of threads for each row, however short."""
+_BY_WORDS = ("Concat", "Split")
+_WIDEST_WORD = 16  # bytes
 
 
 def elementwise(node: Node, op: str, measures: Measures) -> Amounts:
@@ -71,7 +73,18 @@ def movement(node: Node, op: str, measures: Measures) -> Amounts:
     if kept <= 1:
         return ((Column("movement", "element", typed(node, op)), float(elements)), *turned)
     bytes_ = Column("movement", "byte", typed(node, op)), 2.0 * written
-    return (bytes_, (Column("piece", "run", op), elements / kept), *turned)
+    words = ((Column("piece", "run", f"words of {op}"), _narrow_words(node, op, measures)),)
+    return (bytes_, (Column("piece", "run", op), elements / kept), *(words if op in _BY_WORDS else ()), *turned)
+
+
+def _narrow_words(node: Node, op: str, measures: Measures) -> float:
+    """How many words a GPU moves one by one: words are as wide as all parts are multiples of. None where they are as
+    wide as can be."""
+    axis = int(node.attribute("axis", 0))
+    parts = [v for v in (node.inputs if op == "Concat" else node.outputs) if v is not None]
+    stretches = [measures.bytes(v) / max(1, math.prod(measures.shape(v)[:axis])) for v in parts]
+    width = math.gcd(_WIDEST_WORD, *map(int, stretches))
+    return sum(map(measures.bytes, parts)) / width if 0 < width < _WIDEST_WORD else 0.0
 
 
 def _kept_together(node: Node, op: str, measures: Measures) -> int:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from superopt.cost.race import NO_TIME_LEFT
 from superopt.rewrite.rewriter import Taken
 from superopt.search.candidate import Candidate
-from superopt.search.judge import ALIKE, GUESSED, WORTH, Judge, Look, again
+from superopt.search.judge import ALIKE, WORTH, Judge, Look, again
 
 
 class Foreteller(Judge):
@@ -45,7 +45,7 @@ class Foreteller(Judge):
         if own is None:
             return ()
         timed = {c: t for c, t in look.times.items() if t is not None and c.steps}
-        worth = {c: t for c, t in timed.items() if t <= (GUESSED if c in look.guessed else WORTH) * own}
+        worth = {c: t for c, t in timed.items() if self._is_worth(look, c, t, own)}
         twice = {c: pair for c in worth if c not in look.guessed and (pair := self._second(look, c)) is not None}
         if twice:
             worth = {c: own * after / before for c, (before, after) in twice.items() if after <= WORTH * before}
@@ -60,6 +60,11 @@ class Foreteller(Judge):
         measured = twice.get(chosen, (own, worth[chosen]))
         self._keep(look, chosen, measured, True, timed=chosen not in look.guessed, confirmed=chosen in twice)
         return chosen.steps
+
+    def _is_worth(self, look: Look, candidate: Candidate, seconds: float, own: float) -> bool:
+        if candidate in look.guessed:
+            return self._is_trusted(look, candidate, seconds, own)
+        return seconds <= WORTH * own
 
     def _predict(self, look: Look, candidates: Sequence[Candidate], own: float | None) -> None:
         """Times in proportion to prices; from the region's own where that is recorded."""

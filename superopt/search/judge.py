@@ -45,6 +45,10 @@ CLEAR = 0.9
 look."""
 GUESSED = 0.85
 """Predicted cost, over the region's own, from which on a candidate is used that nobody has timed."""
+SURE = 0.97
+"""The same of one that spares work and adds next to none: all prices would have to be off alike for it to be slower."""
+ADDED = 0.4
+"""Predicted seconds added, over those spared, up to which that is so: prices are off by a half, either way."""
 TRIMMED = 1.005
 """Predicted cost, over a candidate's, up to which the beginning of its steps is as good as all of them."""
 
@@ -189,7 +193,7 @@ class Judge:
         start, *others = look.candidates
         trusted = [c for c in others if self._kernels.runs(c) and not self._repute.doubts(c)]
         prices = {c: self._price(c.piece, look.region) for c in (start, *trusted)}
-        worth = [c for c in others if c in prices and prices[c] <= GUESSED * prices[start]]
+        worth = [c for c in others if c in prices and self._is_trusted(look, c, prices[c], prices[start])]
         if not worth:
             return ()
         chosen = min(worth, key=lambda c: (prices[c], len(c.steps)))
@@ -199,6 +203,13 @@ class Judge:
         self.growth.take(change)
         self._keep(look, chosen, (prices[start], prices[chosen]), False, timed=False, confirmed=False)
         return chosen.steps
+
+    def _is_trusted(self, look: Look, candidate: Candidate, seconds: float, own: float) -> bool:
+        """Whether it is good enough that a prediction alone says so: what it takes, for what the region takes."""
+        if seconds > SURE * own or seconds <= GUESSED * own:
+            return seconds <= GUESSED * own
+        spared, added = self.scales.exchanged(look.candidates[0].piece, candidate.piece, look.region)
+        return added <= ADDED * spared
 
     def _keep(
         self,

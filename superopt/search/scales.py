@@ -38,6 +38,10 @@ class Scales:
         """Predicted seconds."""
         return self.learner.predictor.region(self.graph(piece, region))
 
+    def exchanged(self, before: Piece, after: Piece, region: Region) -> tuple[float, float]:
+        """Predicted seconds that a rewrite spares, and those that it adds."""
+        return self.learner.predictor.exchanged(self.graph(before, region), self.graph(after, region))
+
     def subject(self, piece: Piece, region: Region) -> RegionSubject:
         """The graph as the clock wants it, with the nodes behind its weights."""
         return region_subject(self.model, self._in_place(piece, region), self.sizes)
