@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from benchmarks.form import MICROSOFT, Form, Part, drawn, node
+from benchmarks.form_attention import masked
 from benchmarks.form_images import by_channel, depthwise, fire, means
 from benchmarks.form_rows import activated, limits, movements, norms, residuals
 from benchmarks.form_singles import attention, layer
@@ -350,6 +351,9 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     partial(residuals, rows=50176, width=96),
     partial(residuals, rows=2048, width=768),
     partial(limits, rows=2048, width=512),
+    partial(masked, batch=16, length=64, width=768),
+    partial(masked, batch=1, length=64, width=768),
+    partial(masked, batch=16, length=128, width=512),
     partial(activated, rows=2048, width=512, columns=2048),
     movements,
 )

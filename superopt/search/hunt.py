@@ -32,7 +32,9 @@ from superopt.search.scales import Scales
 from superopt.search.stages import Tell
 from superopt.search.trace import traced
 
-ROUNDS = 6
+ORDER = (0, 1, 4, 2, 3, 5)
+"""Cuts, in the order of the rounds: one across the ends of regions comes early, because what equal blocks share
+is in no other."""
 AGAIN = 0.5
 """Of the time that a search of regions took: for what they can tell each other."""
 LEAST_SHARE = 0.002
@@ -79,7 +81,7 @@ class Hunter:
         """The graph with every region that could be made faster replaced; the trace grows along."""
         piece = self._mutated(piece, where)
         idle = 0
-        for number in range(ROUNDS):
+        for number in ORDER:
             piece, changed = self._round(piece, where, number)
             idle = 0 if changed else idle + 1
             if idle == 2 or self._stop:

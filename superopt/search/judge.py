@@ -189,14 +189,17 @@ class Judge:
 
     def _guessed(self, look: Look) -> tuple[Taken, ...]:
         """The steps to the graph that is predicted to be much faster, where no time was left to ask the clock; in hope:
-        whole models will be timed with and without it."""
+        whole models will be timed with and without it. What is doubted has to be much faster than what is not."""
         start, *others = look.candidates
-        trusted = [c for c in others if self._kernels.runs(c) and not self._repute.doubts(c)]
-        prices = {c: self._price(c.piece, look.region) for c in (start, *trusted)}
-        worth = [c for c in others if c in prices and self._is_trusted(look, c, prices[c], prices[start])]
-        if not worth:
+        running = [c for c in others if self._kernels.runs(c)]
+        prices = {c: self._price(c.piece, look.region) for c in (start, *running)}
+        worth = [c for c in running if self._is_trusted(look, c, prices[c], prices[start])]
+        trusted = [c for c in worth if not self._repute.doubts(c)]
+        best = min(trusted, key=lambda c: (prices[c], len(c.steps)), default=start)
+        bold = [c for c in worth if prices[c] * self._repute.slowdown(c) <= GUESSED * prices[best]]
+        chosen = min(bold, key=lambda c: (prices[c], len(c.steps)), default=best)
+        if chosen is start:
             return ()
-        chosen = min(worth, key=lambda c: (prices[c], len(c.steps)))
         change = self._change(look, chosen)
         if change is None:
             return ()

@@ -8,10 +8,13 @@ clears it.
 A candidate that is slower than another with some of its rules has a guilty one among the others. As few rules are
 blamed as that takes, those first that would explain most: beside one that is priced too low are many that are not.
 Which of several it was that were always seen together, nobody knows; they are doubted where they are together.
+
+It was slower by so much. What is predicted to gain far more than that elsewhere is worth a guess all the same.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -23,8 +26,8 @@ SLOWER, FASTER = 1.01, 0.985
 
 class Repute:
     def __init__(self) -> None:
-        self._suspects: list[frozenset[str]] = []
-        """One of each made something slower."""
+        self._suspects: list[tuple[frozenset[str], float]] = []
+        """One of each made something slower, by this factor."""
         self._cleared: set[str] = set()
 
     def learn(self, own: float, times: Mapping[Candidate, float]) -> None:
@@ -40,24 +43,29 @@ class Repute:
             fewer = [pair for pair in by_rules if pair[0] < rules]
             least, best = min(fewer, key=lambda pair: pair[1], default=(rules, taken))
             if taken > SLOWER * best:
-                self._suspects.append(rules - least)
+                self._suspects.append((rules - least, taken / best))
 
     def doubts(self, candidate: Candidate) -> bool:
         """Whether it has what is blamed."""
-        rules = {step.rule.name for step in candidate.steps}
-        return any(group <= rules for group in self._blamed())
+        return self.slowdown(candidate) > 1.0
 
-    def _blamed(self) -> list[frozenset[str]]:
+    def slowdown(self, candidate: Candidate) -> float:
+        """By how much all that it has of what is blamed has made something slower; 1 where it has none of it."""
+        rules = {step.rule.name for step in candidate.steps}
+        return math.prod(factor for group, factor in self._blamed() if group <= rules)
+
+    def _blamed(self) -> list[tuple[frozenset[str], float]]:
         """Of each group of suspects one, as few as that takes; several where nothing tells them apart."""
-        open_cases = [group - self._cleared for group in self._suspects]
-        open_cases = [group for group in open_cases if group]
-        blamed: list[frozenset[str]] = []
+        open_cases = [(group - self._cleared, factor) for group, factor in self._suspects]
+        open_cases = [case for case in open_cases if case[0]]
+        blamed: list[tuple[frozenset[str], float]] = []
         while open_cases:
             seen: dict[str, set[int]] = defaultdict(set)
-            for number, group in enumerate(open_cases):
+            for number, (group, _) in enumerate(open_cases):
                 for rule in group:
                     seen[rule].add(number)
             worst = max(sorted(seen), key=lambda rule: len(seen[rule]))
-            blamed.append(frozenset(rule for rule in seen if seen[rule] == seen[worst]))
-            open_cases = [group for number, group in enumerate(open_cases) if number not in seen[worst]]
+            factor = max(open_cases[number][1] for number in seen[worst])
+            blamed.append((frozenset(rule for rule in seen if seen[rule] == seen[worst]), factor))
+            open_cases = [case for number, case in enumerate(open_cases) if number not in seen[worst]]
         return blamed

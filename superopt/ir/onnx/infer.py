@@ -16,6 +16,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoP
 
 from superopt.ir.onnx.guesses import hide_all, hide_guesses
 from superopt.ir.onnx.solving import solve
+from superopt.ir.onnx.stand_ins import Setting, stand_ins
 from superopt.ir.onnx.symbols import clear_shapes, forget_elements, nodes_within, with_own_symbols
 from superopt.ir.onnx.tensors import DTYPES
 from superopt.ir.types import (
@@ -34,9 +35,6 @@ ROUNDS, WORK = 64, 100_000
 nothing of what comes of a Reshape whose target is computed, and all that follows waits."""
 SMALL = 1024
 """Constants up to this many bytes keep their values: shapes and axes are computed from them."""
-_NOT_INFERRED = frozenset(("GroupNormalization", "MeanVarianceNormalization"))
-"""Standard operators of which inference says nothing, although the result is of the first input's type. Everything
-behind them would be unknown, too."""
 
 
 def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) -> GraphProto | None:
@@ -46,15 +44,15 @@ def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) 
     """
     if any(f.domain in ("", "ai.onnx") for f in model.functions):
         return None  # onnx would infer by its own definition of an operator that the model redefines
-    opset = next((i.version for i in model.opset_import if i.domain in ("", "ai.onnx")), 1)
+    setting = Setting.of(model)
     # From version 4 on onnx takes the type of an initializer that is no input from the initializer.
     skeleton = ModelProto(ir_version=max(model.ir_version, 4))
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
     for function in skeleton.functions:
         function.ClearField("value_info")
-        hide_all(function.node, opset)
-    _strip(model.graph, skeleton.graph, overridable=model.ir_version >= 4)
+        hide_all(function.node, setting.opset)
+    _strip(model.graph, skeleton.graph, setting, overridable=model.ir_version >= 4)
     known = {value.name: value for value in with_own_symbols(model.graph.input)}
     for value in skeleton.graph.input:
         value.CopyFrom(known[value.name])
@@ -66,7 +64,7 @@ def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) 
     found: GraphProto | None = None
     nodes = sum(1 for _ in nodes_within(skeleton.graph.node))
     for _ in range(max(2, min(ROUNDS, WORK // max(1, nodes)))):
-        more = _without_guesses(skeleton, opset)
+        more = _without_guesses(skeleton, setting.opset)
         if more is None:
             break
         found = more
@@ -120,7 +118,7 @@ def _inferred(skeleton: ModelProto) -> GraphProto | None:
         return None
 
 
-def _strip(graph: GraphProto, out: GraphProto, overridable: bool) -> None:
+def _strip(graph: GraphProto, out: GraphProto, setting: Setting, overridable: bool) -> None:
     """Copy a graph without heavy constants and without declared shapes."""
     out.name = graph.name
     inputs = _free_inputs(graph, overridable)
@@ -137,14 +135,14 @@ def _strip(graph: GraphProto, out: GraphProto, overridable: bool) -> None:
         slim.dims.extend(sparse.dims)
         _strip_tensor(sparse.values, slim.values)
     for node in graph.node:
-        if node.op_type in _NOT_INFERRED and node.domain in ("", "ai.onnx"):
-            out.node.add(op_type="Identity", input=node.input[:1], output=node.output[:1])
+        if others := stand_ins(node, setting):
+            out.node.extend(others)
             continue
         slim_node = out.node.add(op_type=node.op_type, domain=node.domain, overload=node.overload)
         slim_node.input.extend(node.input)
         slim_node.output.extend(node.output)
         for attribute in node.attribute:
-            _strip_attribute(attribute, slim_node.attribute.add(), overridable)
+            _strip_attribute(attribute, slim_node.attribute.add(), setting, overridable)
 
 
 def _free_inputs(graph: GraphProto, overridable: bool) -> list[ValueInfoProto]:
@@ -160,13 +158,13 @@ def _without_shape(value: ValueInfoProto, out: ValueInfoProto) -> None:
         clear_shapes(out.type)
 
 
-def _strip_attribute(attribute: AttributeProto, out: AttributeProto, overridable: bool) -> None:
+def _strip_attribute(attribute: AttributeProto, out: AttributeProto, setting: Setting, overridable: bool) -> None:
     out.name, out.type = attribute.name, attribute.type
     if attribute.type == AttributeProto.GRAPH:
-        _strip(attribute.g, out.g, overridable)
+        _strip(attribute.g, out.g, setting, overridable)
     elif attribute.type == AttributeProto.GRAPHS:
         for body in attribute.graphs:
-            _strip(body, out.graphs.add(), overridable)
+            _strip(body, out.graphs.add(), setting, overridable)
     elif attribute.type == AttributeProto.TENSOR:
         _strip_tensor(attribute.t, out.t)
     else:
