@@ -59,6 +59,11 @@ def essentials(candidate: Candidate, start: Piece, rewriter: Rewriter, price: Pr
     return _kept(choices, candidate, start, rewriter, price)
 
 
+def without(candidate: Candidate, rules: Set[str], start: Piece, rewriter: Rewriter, price: Price) -> list[Candidate]:
+    """What is left of the candidate without these of its rules, if anything is."""
+    return _kept([_rules(candidate) - rules], candidate, start, rewriter, price)
+
+
 def _rules(candidate: Candidate) -> set[str]:
     return {step.rule.name for step in candidate.steps}
 

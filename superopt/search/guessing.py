@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from superopt.rewrite.piece import Piece
 from superopt.search.candidate import Candidate
-from superopt.search.hunt import Hunter
+from superopt.search.hunt import ORDER, Hunter
 from superopt.search.scales import Scales
 
 LARGE = 0.03
@@ -33,7 +33,7 @@ class Guesser(Hunter):
     """What is predicted to be best of regions by their structure, as far as a search has found out."""
 
     def run(self, piece: Piece, where: str = "") -> Piece:
-        for number in range(self.rounds):
+        for number in ORDER[: self.rounds]:
             piece, changed = self._round(piece, where, number)
             if not changed:
                 break

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from superopt.ir.graph import Value
 from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Taken
-from superopt.search.ablation import ablated, essentials, extended
+from superopt.search.ablation import ablated, essentials, extended, without
 from superopt.search.candidate import Candidate
 from superopt.search.ending import Ending
 from superopt.search.explore import Explored
@@ -134,7 +134,7 @@ class Hunter:
             self.judge.time(look)
         self.scales.learner.refit()
         for key, look in looks.items():
-            look.first, look.second = self._varied(look), True
+            look.first, look.second = [*self._varied(look), *self._undoubted(look)], True
             self.judge.time(look)
             self._decide(key, look)
 
@@ -165,6 +165,22 @@ class Hunter:
         fastest = min(timed, key=lambda c: timed[c])
         more = extended(fastest, look.candidates[1:], region.piece, self.rewriter, price)
         return [c for pair in zip_longest(fewer, more) for c in pair if c is not None]
+
+    def _undoubted(self, look: Look) -> list[Candidate]:
+        """What is predicted to be fastest, without what made other regions slower: of rules that are blamed together
+        leaving one out is enough."""
+        region, others = look.region, look.candidates[1:]
+        if not others:
+            return []
+
+        def price(piece: Piece) -> float:
+            return self.scales.price(piece, region)
+
+        found = [min(others, key=lambda c: price(c.piece))]
+        while found and (blamed := self.judge.blamed(found[0])):
+            left = [without(found[0], {rule}, region.piece, self.rewriter, price) for rule in sorted(blamed)]
+            found = sorted((c for candidates in left for c in candidates), key=lambda c: c.cost)[:1]
+        return [c for c in found if c not in others]
 
     def _price(self, regions: Sequence[Region]) -> float:
         return sum(self.scales.price(region.piece, region) for region in regions)

@@ -144,6 +144,10 @@ class Judge:
         if own is not None and self.scales.opens_slowly:
             self._repute.learn(own, {c: t for c, t in look.times.items() if t is not None and c.steps})
 
+    def blamed(self, candidate: Candidate) -> set[str]:
+        """Its rules that the clock has made doubtful."""
+        return self._repute.blamed(candidate)
+
     def decided(self, look: Look) -> tuple[Taken, ...]:
         """The steps to the fastest graph, if it is worth it or may be; among equals, the fewest steps."""
         own = look.times.get(look.candidates[0]) if look.candidates else None
@@ -190,7 +194,7 @@ class Judge:
     def _guessed(self, look: Look) -> tuple[Taken, ...]:
         """The steps to the graph that is predicted to be much faster, where no time was left to ask the clock; in hope:
         whole models will be timed with and without it. What is doubted has to be much faster than what is not."""
-        start, *others = look.candidates
+        start, *others = dict.fromkeys((*look.candidates, *look.first))
         running = [c for c in others if self._kernels.runs(c)]
         prices = {c: self._price(c.piece, look.region) for c in (start, *running)}
         worth = [c for c in running if self._is_trusted(look, c, prices[c], prices[start])]

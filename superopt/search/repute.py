@@ -49,6 +49,11 @@ class Repute:
         """Whether it has what is blamed."""
         return self.slowdown(candidate) > 1.0
 
+    def blamed(self, candidate: Candidate) -> set[str]:
+        """The rules that it has of what is blamed."""
+        rules = {step.rule.name for step in candidate.steps}
+        return {rule for group, _ in self._blamed() if group <= rules for rule in group}
+
     def slowdown(self, candidate: Candidate) -> float:
         """By how much all that it has of what is blamed has made something slower; 1 where it has none of it."""
         rules = {step.rule.name for step in candidate.steps}

@@ -191,6 +191,25 @@ def test_rows_that_stay_together_move_in_pieces_and_single_elements_do_not():
 
 
 @pytest.mark.parametrize(
+    ("dtype", "parts", "words"),
+    [
+        (DType.FLOAT16, (9, 7), 5 * 16),
+        (DType.FLOAT16, (12, 4), 5 * 16 / 4),
+        (DType.FLOAT16, (8, 8), 0),
+        (DType.FLOAT32, (9, 7), 5 * 16),
+        (DType.FLOAT32, (12, 4), 0),
+    ],
+)
+def test_words_are_as_wide_as_all_parts_of_a_row_are_multiples_of(dtype: DType, parts: tuple[int, int], words: float):
+    x = data(0, (5, 16), dtype)
+    split = node("Split", [x, whole(*parts)], *((5, n) for n in parts), attributes={"axis": 1})
+    assert counted(split)["piece run words of Split"] == words
+    pieces = [data(k, (5, n), dtype) for k, n in enumerate(parts)]
+    concat = node("Concat", pieces, (5, 16), attributes={"axis": 1})
+    assert counted(concat)["piece run words of Concat"] == words
+
+
+@pytest.mark.parametrize(
     ("shape", "perm", "expected"),
     [
         ((4, 8), (1, 0), {}),

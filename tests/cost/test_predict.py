@@ -70,6 +70,15 @@ def test_the_price_of_a_region_is_that_of_what_it_asks_for():
     assert predictor.region(graph) == pytest.approx(predictor.coefficients.price(predictor.amounts(graph)))
 
 
+def test_what_a_rewrite_spares_and_adds_is_told_apart():
+    predictor, before, after = Predictor(), separate(16, 64), merged(16, 64)
+    spared, added = predictor.exchanged(before, after)
+    assert spared - added == pytest.approx(predictor.region(before) - predictor.region(after))
+    assert spared > added >= 0.0
+    assert predictor.exchanged(after, before) == pytest.approx((added, spared))
+    assert predictor.exchanged(before, before) == (0.0, 0.0)
+
+
 def test_prices_do_not_keep_nodes_alive():
     predictor, graph = Predictor(), merged(3, 7)
     predictor.region(graph)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import onnx
 import pytest
@@ -17,8 +19,12 @@ from superopt.rewrite.rewriter import Rewriter
 from superopt.rewrite.whole import piece_of
 from superopt.search.ablation import ablated, essentials, extended
 from superopt.search.candidate import Candidate
+from superopt.search.ending import Ending
 from superopt.search.explore import Limits, explore
-from superopt.search.regions import graph_of_region
+from superopt.search.hunt import Hunter
+from superopt.search.hunted import Budget
+from superopt.search.judge import Look
+from superopt.search.regions import Region, graph_of_region
 from tests.search.test_hunt import BOOK, lora
 
 pytestmark = pytest.mark.ort
@@ -93,3 +99,27 @@ def test_what_matters_most_stands_alone_and_what_hardly_matters_falls_away(monke
     assert names(essentials(both, start, rewriter, price)) == [[first]]
     monkeypatch.setattr("superopt.search.ablation.HARDLY", 2 * changes[first])
     assert essentials(both, start, rewriter, price) == []
+
+
+@pytest.mark.parametrize(
+    ("times", "left"), [({"both": 1.2}, [LORA]), ({LORA: 0.8, "both": 1.2}, [LORA]), ({GELU: 0.8, "both": 1.2}, [GELU])]
+)
+def test_of_rules_that_are_blamed_together_one_is_left_out(times: dict[str, float], left: list[str]) -> None:
+    """The low-rank branch is worth more by prediction; what is cleared stays."""
+    start, rewriter, candidates = explored()
+    known = {"both": [LORA, GELU], LORA: [LORA], GELU: [GELU]}
+    found = {name: next(c for c in candidates if names([c]) == [rules]) for name, rules in known.items()}
+    hunter = hunter_of(start, rewriter)
+    look = Look([Region(start, (), {}, ())], 1.0, 1, candidates=[Candidate(start, price(start), ()), found["both"]])
+    assert hunter._undoubted(look) == []
+    hunter.judge._repute.learn(1.0, {found[name]: taken for name, taken in times.items()})
+    assert names(hunter._undoubted(look)) == [left]
+
+
+def hunter_of(start: Piece, rewriter: Rewriter) -> Hunter:
+    class Prices:
+        def price(self, piece: Piece, _: Region) -> float:
+            return price(piece)
+
+    budget = Budget(search=60, measure=60, candidates=100, alpha=1.05, growth=1 << 20)
+    return Hunter(BOOK, rewriter, cast(Any, Prices()), budget, lambda *_: None, Ending())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from onnx import ModelProto, NodeProto, helper
 
@@ -66,7 +66,7 @@ def _ints(node: NodeProto, *names: str) -> list[int]:
     return [values.get(name, 0) for name in names]
 
 
-def _without(node: NodeProto, *names: str) -> dict[str, object]:
+def _without(node: NodeProto, *names: str) -> dict[str, Any]:
     return {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name not in names}
 
 
@@ -110,8 +110,8 @@ def _bare(op: str, operands: int, *dropped: str) -> Made:
 def _thirds(value: str, axis: int, node: NodeProto, setting: Setting) -> tuple[NodeProto, list[str]]:
     """Named after the result, which nothing else is: weights may be shared."""
     parts = [f"{setting.prefix}{node.output[0]} {k}" for k in range(3)]
-    count = {"num_outputs": 3} if setting.opset >= _EVEN_SPLITS else {}
-    return helper.make_node("Split", [value], parts, axis=axis, **count), parts
+    more: dict[str, Any] = {"num_outputs": 3} if setting.opset >= _EVEN_SPLITS else {}
+    return helper.make_node("Split", [value], parts, axis=axis, **more), parts
 
 
 def _attention(node: NodeProto, setting: Setting) -> StandIns:
