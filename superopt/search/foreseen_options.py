@@ -6,7 +6,7 @@ all recorded at one time, nor is a device equally fast at all times: by how much
 prices under a deployment are lowered.
 
 Held against what was measured there of 16 networks with convolutions, in two types and at two batch sizes, such options
-have the right layout 45 times of 61 (benchmarks/foreseen.py), and one has channels last that is better without before
+have the right layout 46 times of 61 (benchmarks/foreseen.py), and one has channels last that is better without before
 it is rewritten; usual ones have the right layout 11 times. Where prices and the clock disagree, it is mostly that small
 or depthwise convolutions are priced too high with channels last.
 """
