@@ -288,3 +288,52 @@ def test_a_path_is_tried_without_leaving_a_trace(tmp_path: Path) -> None:
     for bad in (tmp_path, tmp_path / "no" / "x", tmp_path / "there" / "x", Path("/proc/x")):
         with pytest.raises(CannotWrite):
             refuse_unwritable(bad, "the result")
+
+
+def test_constants_that_onnxruntime_has_named_get_other_names() -> None:
+    """But those that the interface or a quantization names."""
+    proto = model("""g (float[4, 6] x) => (float[1, 4, 6] y, int64[3] scale_token_2) {
+      a = Reshape(x, gemm_input_shape)  b = Reshape(x, gemm_output_shape_token_7)  c = Reshape(x, shape_token_one)
+      d = Reshape(x, kept_token_5)  e = Reshape(x, matmul_token_12)  f = Reshape(x, matmul)
+      y = Sum(a, b, c, d, e, f)
+    }""")
+    names = ["gemm_input_shape", "gemm_output_shape_token_7", "shape_token_one", "kept_token_5", "scale_token_2",
+             "matmul_token_12", "matmul"]  # fmt: skip
+    proto.graph.initializer.extend(numpy_helper.from_array(np.array([1, 4, 6]), name) for name in names)
+    proto.graph.quantization_annotation.add(tensor_name="y").quant_parameter_tensor_names.add(
+        key="SCALE", value="kept_token_5"
+    )
+    made = through(proto)
+    onnx.checker.check_model(made, full_check=True)
+    kept = {t.name for t in made.graph.initializer} & set(names)
+    assert kept == {"shape_token_one", "kept_token_5", "scale_token_2"}
+    assert len(made.graph.initializer) == len(names)
+
+
+@pytest.mark.ort
+def test_what_onnxruntime_has_fused_opens_when_one_of_it_is_spelled_out_again(tmp_path: Path) -> None:
+    import onnxruntime as ort
+
+    rng, width = np.random.default_rng(0), 8
+    weights = [numpy_helper.from_array(rng.standard_normal(width * (width if k % 2 == 0 else 1)).astype(np.float32)
+                                       .reshape((width, width) if k % 2 == 0 else (width,)), f"w{k}")
+               for k in range(6)]  # fmt: skip
+    nodes = [helper.make_node(op, [first, second], [out]) for k in range(3) for op, first, second, out in (
+        ("MatMul", f"x{k}", f"w{2 * k}", f"p{k}"), ("Add", f"p{k}", f"w{2 * k + 1}", f"x{k + 1}"))]  # fmt: skip
+    ports = [helper.make_tensor_value_info(name, 1, [2, 3, width]) for name in ("x0", "x3")]
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], weights)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "fused.onnx")
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    fused = onnx.load(tmp_path / "fused.onnx")
+    assert [node.op_type for node in fused.graph.node].count("Gemm") == 3
+    made = through(fused)
+    assert not {t.name for t in fused.graph.initializer if "gemm" in t.name} & {t.name for t in made.graph.initializer}
+    x = rng.standard_normal((2, 3, width)).astype(np.float32)
+    answers = [
+        ort.InferenceSession(m.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x0": x})[0]
+        for m in (proto, made)
+    ]
+    np.testing.assert_allclose(np.asarray(answers[1]), np.asarray(answers[0]), rtol=1e-5, atol=1e-6)

@@ -4,10 +4,14 @@
 Names of inputs, outputs, constants and of every node that survived are the file's. A new value gets a name that occurs
 nowhere in the model. An output that is now an input, a constant, an outer value or another output is copied by an
 Identity node, so that the interface stays as it was.
+
+Constants that onnxruntime has named get other names: of a model that it has optimized it may not open what was
+rewritten, because it fuses again and gives its names a second time ("Attempt to replace the existing tensor").
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +26,10 @@ from superopt.ir.tensor import Tensor
 
 WriteTensor = Callable[[Tensor, str], TensorProto]
 _NO_METADATA: Mapping[str, str] = {}
+_NUMBERED = re.compile(r"(_token_\d+|_new_shape)$")
+"""How onnxruntime tells names apart that it gives, the first of each kind having no number; and what it makes of two
+targets of Reshapes."""
+_FIRST = ("gemm_input_shape", "gemm_output_shape")
 
 
 def encode(
@@ -66,6 +74,9 @@ class _Exporter:
     def __init__(self, model: Model, write_tensor: WriteTensor) -> None:
         self.write_tensor, self.folder = write_tensor, model.folder
         self.reserved = set(_all_names(model.proto.graph))
+        self.given_by_runtime = self.reserved & {
+            *_FIRST, *(name for n in self.reserved if _NUMBERED.search(n) for name in (n, _NUMBERED.sub("", n)))
+        }  # fmt: skip
         self.counter = 0
 
     def fresh(self, base: str) -> str:
@@ -83,8 +94,10 @@ class _Exporter:
         input_names = [self._interface_name(name, names, outer) for name in graph.input_names]
         for parameter, name in zip(graph.inputs, input_names, strict=True):
             names.give(Value(parameter), name)
+        spoken_of = {*graph.output_names, *_annotated(origin), *(q.tensor_name for q in origin.quantization_annotation)}
         for constant, name in graph.constants.items():
-            names.give(Value(constant), self._interface_name(name, names, outer))
+            is_free = name in self.given_by_runtime and name not in spoken_of
+            names.give(Value(constant), self.fresh(name) if is_free else self._interface_name(name, names, outer))
         output_names: list[str] = []
         copies: list[tuple[Value, str]] = []
         for value, declared in zip(graph.outputs, graph.output_names, strict=True):
@@ -131,9 +144,7 @@ class _Exporter:
     def _constants(self, graph: Graph, origin: GraphProto, names: _Names, out: GraphProto) -> None:
         """Constants in the file's order, new ones last; defaults of overridable inputs are the file's own."""
         by_name = {name: constant for constant, name in graph.constants.items()}
-        inputs = set(graph.input_names) | {
-            p.value for q in origin.quantization_annotation for p in q.quant_parameter_tensor_names
-        }
+        inputs = {*graph.input_names, *_annotated(origin)}
         for tensor in origin.initializer:
             constant = by_name.pop(tensor.name, None)
             if constant is not None:
@@ -248,3 +259,8 @@ def _all_names(graph: GraphProto) -> Iterable[str]:
             elif attribute.type == AttributeProto.GRAPHS:
                 for body in attribute.graphs:
                     yield from _all_names(body)
+
+
+def _annotated(graph: GraphProto) -> set[str]:
+    """Tensors that hold parameters of a quantization: they are found by name."""
+    return {p.value for q in graph.quantization_annotation for p in q.quant_parameter_tensor_names}
