@@ -310,6 +310,14 @@ def test_constants_that_onnxruntime_has_named_get_other_names() -> None:
     assert len(made.graph.initializer) == len(names)
 
 
+def test_values_that_onnxruntime_has_named_while_inlining_get_other_names() -> None:
+    made = through(
+        model("g (float[n] x) => (float[n] y) { _inlfunc_HardSwish_HS_X = Neg(x) y = Relu(_inlfunc_HardSwish_HS_X) }")
+    )
+    assert not {name for node in made.graph.node for name in node.output} & {"_inlfunc_HardSwish_HS_X"}
+    onnx.checker.check_model(made, full_check=True)
+
+
 @pytest.mark.ort
 def test_what_onnxruntime_has_fused_opens_when_one_of_it_is_spelled_out_again(tmp_path: Path) -> None:
     import onnxruntime as ort

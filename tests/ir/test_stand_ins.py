@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from superopt.errors import BadInput
 from superopt.ir.onnx import parse
 from superopt.ir.onnx.stand_ins import _MICROSOFT as KNOWN  # pyright: ignore[reportPrivateUsage]
 from superopt.ir.types import DType, TensorType
@@ -87,7 +91,7 @@ def test_sizes_that_are_symbols_stay_what_they_are() -> None:
         "m": [12, 8],
     }  # fmt: skip
     found = types(model(nodes, inputs, ["y", "s"], dtype=HALF))
-    batch, length, _ = found["s"].shape or ()
+    batch, length, _ = found["s"].shape or (None, None, None)
     assert found["y"] == TensorType(DType.FLOAT16, (batch, length, 12))
     assert isinstance(batch, str)
     assert batch != length
@@ -109,24 +113,70 @@ def test_values_of_a_width_of_their_own() -> None:
     assert found is None or found.shape is None
 
 
-def test_a_function_of_the_model_that_is_called_like_one_is_what_it_says() -> None:
-    body = [helper.make_node("Shape", ["x"], ["y"])]
+@pytest.mark.parametrize("op", ["FastGelu", "Inverse"])
+def test_nothing_is_believed_of_what_a_function_of_the_model_says_about_an_operator_of_onnxruntimes(op: str) -> None:
+    """onnxruntime runs its own operator, if there is one of that name."""
+    body = [helper.make_node("Transpose", ["x"], ["y"])]
     opsets = [helper.make_opsetid("", 17)]
-    function = helper.make_function("com.microsoft", "FastGelu", ["x"], ["y"], body, opsets)
-    found = types(model([microsoft("FastGelu", "x", "y")], {"x": [2, 3, 5]}, ["y"], functions=[function]))["y"]
-    assert found is None or found != TensorType(DType.FLOAT32, (2, 3, 5))
+    function = helper.make_function("com.microsoft", op, ["x"], ["y"], body, opsets)
+    found = types(model([microsoft(op, "x", "y")], {"x": [2, 3]}, ["y"], functions=[function]))["y"]
+    assert found is None or found.shape is None
 
 
-def test_names_that_stand_ins_would_have_stay_those_of_the_model() -> None:
+def test_a_bias_of_a_gelu_may_make_it_larger() -> None:
+    """Without a kernel for 16 bits onnxruntime runs it as a sum and a function."""
+    node = microsoft("FastGelu", "x b", "y")
+    assert types(model([node], {"x": [1, 4], "b": [3, 4]}, ["y"], dtype=HALF))["y"].shape == (3, 4)
+    shape = types(model([node], {"x": ["n", 1], "b": [4]}, ["y"], dtype=HALF))["y"].shape
+    assert shape is not None
+    assert shape[-1] == 4
+
+
+@pytest.mark.parametrize("where", ["read", "input", "initializer", "branch"])
+def test_names_that_stand_ins_would_have_stay_those_of_the_model(where: str) -> None:
     """The part of a stand-in must not be taken for a value of the model that happens to be called so."""
-    names = ["part of y 0", "part of y 2", "part of y 0 shape"]
-    nodes = [
-        helper.make_node("Transpose", ["w"], [names[1]], perm=[1, 0]),
-        microsoft("Attention", "x w c", "y", num_heads=2),
-    ]
-    found = types(model(nodes, {"x": [2, 5, 8], "w": [8, 24], "c": [24]}, ["y", names[1]]))
+    name, inputs = "part of y 2", {"x": [2, 5, 8], "w": [8, 24], "c": [24]}
+    nodes, outputs = [microsoft("Attention", "x w c", "y", num_heads=2)], ["y"]
+    if where == "read":
+        nodes.insert(0, helper.make_node("Transpose", ["w"], [name], perm=[1, 0]))
+        outputs.append(name)
+    proto = model(nodes, {**inputs, **({name: [8, 7]} if where == "input" else {})}, outputs)
+    tensor = onnx.numpy_helper.from_array(np.zeros((8, 7), np.float32), name)
+    if where == "initializer":
+        proto.graph.initializer.append(tensor)
+    if where == "branch":
+        proto = in_a_branch(proto, tensor)
+    found = types(proto)
     assert found["y"].shape == (2, 5, 8)
-    assert found[names[1]].shape == (24, 8)
+    if where == "read":
+        assert found[name].shape == (24, 8)
+
+
+def in_a_branch(proto: onnx.ModelProto, tensor: onnx.TensorProto) -> onnx.ModelProto:
+    branch = onnx.GraphProto(name="b", node=proto.graph.node, output=proto.graph.output, initializer=[tensor])
+    given = [*proto.graph.input, helper.make_tensor_value_info("c0", TensorProto.BOOL, [])]
+    choice = helper.make_node("If", ["c0"], ["z"], then_branch=branch, else_branch=branch)
+    last = helper.make_node("Identity", ["z"], ["y"])
+    proto.graph.CopyFrom(helper.make_graph([choice, last], "g", given, proto.graph.output))
+    return proto
+
+
+@pytest.mark.parametrize("op", [*KNOWN, "LayerNormalization", "SimplifiedLayerNormalization"])
+def test_nodes_that_lack_something_are_loaded_or_refused(op: str) -> None:
+    attributes = [
+        onnx.AttributeProto(name="dilations", type=onnx.AttributeProto.INTS),
+        onnx.AttributeProto(name="op_type", type=onnx.AttributeProto.STRING, s=b"x"),
+        onnx.AttributeProto(name="transA", type=onnx.AttributeProto.INT, i=1),
+        onnx.AttributeProto(name="qkv_hidden_sizes", type=onnx.AttributeProto.INT, i=1, ref_attr_name="k"),
+    ]
+    for read, written in itertools.product(
+        ([], [""], ["x"], ["", "x"], ["x", "x", "", "x"]), ([], [""], ["y"], ["", "y"])
+    ):
+        node = onnx.NodeProto(op_type=op, domain="com.microsoft" if op in KNOWN else "", input=read, output=written)
+        node.attribute.extend(attributes)
+        last = helper.make_node("Relu", ["x"], ["z"])
+        with contextlib.suppress(BadInput):
+            parse(model([node, last], {"x": [2, 4]}, ["z"], opset=16).SerializeToString())
 
 
 def test_normalizations_that_onnxruntime_writes_into_old_opsets() -> None:

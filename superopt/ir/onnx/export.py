@@ -30,6 +30,8 @@ _NUMBERED = re.compile(r"(_token_\d+|_new_shape)$")
 """How onnxruntime tells names apart that it gives, the first of each kind having no number; and what it makes of two
 targets of Reshapes."""
 _FIRST = ("gemm_input_shape", "gemm_output_shape")
+_INLINED = "_inlfunc_"
+"""How names of values begin that come of an operator which it runs as several: it gives the same ones again, too."""
 
 
 def encode(
@@ -139,7 +141,8 @@ class _Exporter:
                 names.give(value, self.fresh(node.op.lower()))
             elif label.outputs[i]:
                 wanted = label.outputs[i]
-                names.give(value, self.fresh(wanted) if wanted in names.used else wanted)
+                is_free = wanted not in names.used and not wanted.startswith(_INLINED)
+                names.give(value, wanted if is_free else self.fresh(wanted))
 
     def _constants(self, graph: Graph, origin: GraphProto, names: _Names, out: GraphProto) -> None:
         """Constants in the file's order, new ones last; defaults of overridable inputs are the file's own."""

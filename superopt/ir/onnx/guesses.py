@@ -18,7 +18,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 
 from superopt.ir.onnx.symbols import bodies_of, nodes_within
 
-_HIDDEN = "not.inferred"
+HIDDEN = "not.inferred"
 
 Shape: TypeAlias = "Sequence[int | str | None] | None"
 
@@ -31,7 +31,7 @@ def hide_guesses(skeleton: GraphProto, found: GraphProto, opset: int, outer: Map
     hidden = False
     for node, typed in zip(skeleton.node, found.node, strict=True):
         if _is_guess(typed, shapes, opset):
-            node.domain, hidden = _HIDDEN, True
+            node.domain, hidden = HIDDEN, True
         for body, typed_body in zip(bodies_of(node), bodies_of(typed), strict=True):
             hidden = hide_guesses(body, typed_body, opset, shapes) or hidden
     return hidden
@@ -42,7 +42,7 @@ def hide_all(nodes: Iterable[NodeProto], opset: int) -> None:
     doubtful = ("Attention", "Einsum", "NonZero", *(("Slice",) if opset == 10 else ()))
     for node in nodes_within(nodes):
         if _is_standard(node, *doubtful):
-            node.domain = _HIDDEN
+            node.domain = HIDDEN
 
 
 def _is_guess(node: NodeProto, shapes: Mapping[str, Shape], opset: int) -> bool:

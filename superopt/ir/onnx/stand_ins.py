@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from onnx import ModelProto, NodeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, helper
 
-from superopt.ir.onnx.symbols import nodes_within
+from superopt.ir.onnx.guesses import HIDDEN
+from superopt.ir.onnx.symbols import bodies_of
 
 MICROSOFT = "com.microsoft"
 StandIns: TypeAlias = "Iterator[NodeProto]"
@@ -29,26 +30,35 @@ class Setting:
     opset: int
     prefix: str
     """What no name of the model begins with."""
-    own: frozenset[tuple[str, str]]
-    """Domains and names of the model's functions, which are inferred by what they say."""
+    own: frozenset[str]
+    """What the model has functions for in onnxruntime's domain. Where it has an operator of that name it runs that,
+    whatever the function says."""
 
     @classmethod
     def of(cls, model: ModelProto) -> Setting:
         opset = next((i.version for i in model.opset_import if i.domain in ("", "ai.onnx")), 1)
-        prefix = "part of "
-        names = {name for node in nodes_within(model.graph.node) for name in (*node.input, *node.output)}
+        prefix, names = "part of ", set(_names(model.graph))
         while any(name.startswith(prefix) for name in names):
             prefix = f"another {prefix}"
-        return cls(opset, prefix, frozenset((f.domain, f.name) for f in model.functions))
+        return cls(opset, prefix, frozenset(f.name for f in model.functions if f.domain == MICROSOFT))
+
+
+def _names(graph: GraphProto) -> Iterator[str]:
+    yield from (value.name for value in (*graph.input, *graph.output, *graph.initializer))
+    yield from (tensor.values.name for tensor in graph.sparse_initializer)
+    for node in graph.node:
+        yield from (*node.input, *node.output)
+        for body in bodies_of(node):
+            yield from _names(body)
 
 
 def stand_ins(node: NodeProto, setting: Setting) -> list[NodeProto]:
     """None where it is inferred itself, or where nothing can be said of it."""
+    if node.domain == MICROSOFT and node.op_type in setting.own:
+        return [NodeProto(op_type=node.op_type, domain=HIDDEN, input=node.input, output=node.output)]
     table = _STANDARD if node.domain in ("", "ai.onnx") else _MICROSOFT if node.domain == MICROSOFT else {}
     made = table.get(node.op_type)
-    if made is None or (node.domain, node.op_type) in setting.own:
-        return []
-    if node.op_type == "LayerNormalization" and setting.opset >= _LAYER_NORM:
+    if made is None or (node.op_type == "LayerNormalization" and setting.opset >= _LAYER_NORM):
         return []
     return list(made(node, setting))
 
@@ -66,10 +76,6 @@ def _ints(node: NodeProto, *names: str) -> list[int]:
     return [values.get(name, 0) for name in names]
 
 
-def _without(node: NodeProto, *names: str) -> dict[str, Any]:
-    return {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name not in names}
-
-
 def _like_first(*places: int) -> Made:
     """These results are of the first operand's type."""
 
@@ -81,6 +87,14 @@ def _like_first(*places: int) -> Made:
     return made
 
 
+def _biased(node: NodeProto, setting: Setting) -> StandIns:
+    """Of the first operand's type, or of what a bias makes of it: without a kernel it runs as a sum and a function."""
+    if _input(node, 1):
+        yield helper.make_node("Add", node.input[:2], node.output[:1])
+    else:
+        yield from _like_first(0)(node, setting)
+
+
 def _normalized(node: NodeProto, setting: Setting) -> StandIns:
     """Of the first operand's shape, and of the type of what it is scaled with."""
     if setting.opset >= _CAST_LIKE and _input(node, 0) and _input(node, 1) and _output(node, 0):
@@ -89,7 +103,7 @@ def _normalized(node: NodeProto, setting: Setting) -> StandIns:
 
 def _product(node: NodeProto, setting: Setting) -> StandIns:
     *turned, left_batch, right_batch = _ints(node, "transA", "transB", "transBatchA", "transBatchB")
-    if left_batch or right_batch:
+    if left_batch or right_batch or not (_input(node, 0) and _input(node, 1) and _output(node, 0)):
         return
     operands = list(node.input[:2])
     for place in (k for k in (0, 1) if turned[k]):
@@ -102,7 +116,9 @@ def _bare(op: str, operands: int, *dropped: str) -> Made:
     """The standard operator without what is fused behind it."""
 
     def made(node: NodeProto, setting: Setting) -> StandIns:
-        yield helper.make_node(op, node.input[:operands], node.output[:1], **_without(node, *dropped))
+        bare = NodeProto(op_type=op, input=node.input[:operands], output=node.output[:1])
+        bare.attribute.extend(a for a in node.attribute if a.name not in dropped)
+        yield bare
 
     return made
 
@@ -117,7 +133,7 @@ def _thirds(value: str, axis: int, node: NodeProto, setting: Setting) -> tuple[N
 def _attention(node: NodeProto, setting: Setting) -> StandIns:
     """The values' projection, as wide as the others unless sizes are given."""
     sizes = next((list(a.ints) for a in node.attribute if a.name == "qkv_hidden_sizes"), [])
-    if len(set(sizes)) > 1 or not _input(node, 1) or not _output(node, 0):
+    if len(set(sizes)) > 1 or not (_input(node, 0) and _input(node, 1) and _output(node, 0)):
         return
     split, parts = _thirds(node.input[1], 1, node, setting)
     yield split
@@ -126,7 +142,7 @@ def _attention(node: NodeProto, setting: Setting) -> StandIns:
 
 def _multi_head(node: NodeProto, setting: Setting) -> StandIns:
     """A position for each query, as wide as the values; or queries, keys and values packed by head."""
-    if not _output(node, 0):
+    if not _output(node, 0) or not _input(node, 0):
         return
     query, key, value = (_input(node, k) for k in range(3))
     if value:
@@ -142,13 +158,13 @@ def _multi_head(node: NodeProto, setting: Setting) -> StandIns:
 
 
 def _grouped_query(node: NodeProto, setting: Setting) -> StandIns:
-    if _input(node, 1) and _output(node, 0):  # else queries, keys and values are packed
+    if _input(node, 0) and _input(node, 1) and _output(node, 0):  # else queries, keys and values are packed
         yield helper.make_node("Identity", node.input[:1], node.output[:1])
 
 
 def _embedded(node: NodeProto, setting: Setting) -> StandIns:
     for place in (0, 2):
-        if _output(node, place):
+        if _output(node, place) and _input(node, 0) and _input(node, 2):
             yield helper.make_node("Gather", [node.input[2], node.input[0]], [node.output[place]], axis=0)
 
 
@@ -161,10 +177,10 @@ _STANDARD: dict[str, Made] = {
 _MICROSOFT: dict[str, Made] = {
     "Attention": _attention,
     "BiasAdd": _like_first(0),
-    "BiasGelu": _like_first(0),
+    "BiasGelu": _biased,
     "BiasSoftmax": _like_first(0),
     "EmbedLayerNormalization": _embedded,
-    "FastGelu": _like_first(0),
+    "FastGelu": _biased,
     "FusedConv": _bare("Conv", 3, "activation", "activation_params"),
     "FusedGemm": _bare("Gemm", 3, "activation", "activation_alpha", "activation_beta", "activation_gamma"),
     "FusedMatMul": _product,
