@@ -119,8 +119,10 @@ def test_nothing_is_believed_of_what_a_function_of_the_model_says_about_an_opera
     body = [helper.make_node("Transpose", ["x"], ["y"])]
     opsets = [helper.make_opsetid("", 17)]
     function = helper.make_function("com.microsoft", op, ["x"], ["y"], body, opsets)
-    found = types(model([microsoft(op, "x", "y")], {"x": [2, 3]}, ["y"], functions=[function]))["y"]
-    assert found is None or found.shape is None
+    nodes = [microsoft(op, "x", "y"), helper.make_node("Relu", ["x"], ["z"])]
+    found = types(model(nodes, {"x": [2, 3]}, ["y", "z"], functions=[function]))
+    assert found["y"] is None or found["y"].shape is None
+    assert found["z"].shape == (2, 3)
 
 
 def test_a_bias_of_a_gelu_may_make_it_larger() -> None:

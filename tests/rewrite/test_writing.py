@@ -105,16 +105,18 @@ def test_an_operator_that_the_model_defines_means_what_the_model_says() -> None:
     )
     nodes = [
         helper.make_node("Gelu", ["x"], ["g"], domain="com.microsoft"),
-        helper.make_node("Div", ["g", "root"], ["a"]),
+        helper.make_node("Div", ["x", "root"], ["a"]),
         helper.make_node("Erf", ["a"], ["b"]),
         helper.make_node("Add", ["b", "one"], ["c"]),
-        helper.make_node("Mul", ["g", "half"], ["d"]),
+        helper.make_node("Mul", ["x", "half"], ["d"]),
         helper.make_node("Mul", ["d", "c"], ["y"]),
     ]
     weights = {"root": np.sqrt(2), "one": 1, "half": 0.5}
     constants = [numpy_helper.from_array(np.asarray(v, np.float32), k) for k, v in weights.items()]
     ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4]) for n in ("x", "y")]
-    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], constants)
+    graph = helper.make_graph(
+        nodes, "g", ports[:1], [*ports[1:], helper.make_tensor_value_info("g", TensorProto.FLOAT, [4])], constants
+    )
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     with_own = helper.make_model(graph, opset_imports=imports, functions=[body], ir_version=8)
     without = helper.make_model(graph, opset_imports=imports, ir_version=8)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
 
-from superopt.ir.onnx.guesses import hide_all, hide_guesses
+from superopt.ir.onnx.guesses import HIDDEN, hide_all, hide_guesses
 from superopt.ir.onnx.solving import solve
 from superopt.ir.onnx.stand_ins import Setting, stand_ins
 from superopt.ir.onnx.symbols import clear_shapes, forget_elements, nodes_within, with_own_symbols
@@ -49,6 +49,8 @@ def infer(model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) 
     skeleton = ModelProto(ir_version=max(model.ir_version, 4))
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
+    for imports in (skeleton.opset_import, *(f.opset_import for f in skeleton.functions)):
+        imports.add(domain=HIDDEN, version=1)  # beside functions inference gives up at the first domain not imported
     for function in skeleton.functions:
         function.ClearField("value_info")
         hide_all(function.node, setting.opset)
