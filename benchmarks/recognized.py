@@ -33,7 +33,7 @@ from superopt.rewrite.rule import Rule, calls_of
 from superopt.rewrite.whole import piece_of
 from superopt.search.bodies import graphs
 from superopt.search.explore import Limits, explore
-from superopt.search.hunt import ROUNDS
+from superopt.search.hunt import ORDER
 from superopt.search.regions import Region, cut, graph_of_region, weight_nodes
 from superopt.search.rulebook import open_rulebook
 
@@ -148,7 +148,7 @@ def recognized(piece: Piece, rewriter: Rewriter, rules: Rules, telling: Rules) -
     wanted = {node: kind for kind, node in blocks(piece)}
     found = _covered(piece, piece.nodes, rewriter, telling)
     gains: dict[str, Counter[str]] = {}
-    for offset in range(ROUNDS):
+    for offset in ORDER:
         for region in cut(piece, lambda node: not isinstance(rewriter.reader.read(node), str), offset):
             left: dict[str, set[Node]] = {}
             for node in region.members:
