@@ -11,8 +11,6 @@ from pathlib import Path
 from rich.console import Console
 
 from superopt.cli.audit_command import run_audit
-from superopt.cli.calibrate_command import run_calibrate
-from superopt.cli.diff_command import run_diff
 from superopt.cli.explain_command import explained, show_explained
 from superopt.cli.live import Live
 from superopt.cli.parser import options_of
@@ -121,6 +119,8 @@ def _bench(arguments: argparse.Namespace, options: Options, console: Console) ->
 
 
 def _diff(arguments: argparse.Namespace, options: Options, console: Console) -> int:
+    from superopt.cli.diff_command import run_diff  # pages are drawn for this alone
+
     report = run_diff(arguments, options)
     _emit(report, arguments)
     return 0 if report.same else 1
@@ -133,6 +133,8 @@ def _audit(arguments: argparse.Namespace, options: Options, console: Console) ->
 
 
 def _calibrate(arguments: argparse.Namespace, options: Options, console: Console) -> int:
+    from superopt.cli.calibrate_command import run_calibrate  # cost files are opened for this alone
+
     report = run_calibrate(arguments, options, console)
     _emit(report, arguments)
     return 0

@@ -10,8 +10,6 @@ from pathlib import Path
 from superopt.engine.job import DiffJob, PageJob, SceneJob, Stage
 from superopt.engine.watch import Limits, Watched, default_memory_limit, run_job
 from superopt.errors import SuperoptError
-from superopt.explain.page import report_page
-from superopt.explain.staging import stage
 from superopt.ir.files import clear_write_errors
 from superopt.options import Options
 from superopt.report import DiffReport, Profile, Report
@@ -41,6 +39,8 @@ def make_page(source: Path, candidate: Path | None, report: Report, options: Opt
 
 def make_plain_page(report: Report, html: Path) -> Report:
     """The page without graphs, for a run that did not finish."""
+    from superopt.explain.page import report_page  # few runs have a page of this process
+
     with clear_write_errors(html):
         html.write_text(report_page(report, None, {}), encoding="utf-8")
     return report
@@ -60,6 +60,8 @@ def make_scene(source: Path, candidate: Path | None, report: Report, options: Op
             return
         except SuperoptError as error:
             note = f"the graphs could not be drawn: {error}"
+    from superopt.explain.staging import stage  # nor a scene
+
     with clear_write_errors(out):
         out.write_text(stage(report, None, note).model_dump_json(), encoding="utf-8")
 

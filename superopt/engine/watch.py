@@ -21,7 +21,7 @@ from superopt.cost.memory import resident_bytes
 from superopt.engine.interrupts import asking_first
 from superopt.engine.job import CAREFUL, EVENT, AnyJob, CalibrateJob, Done, Failed, Known, Offer, OptimizeJob, Stage
 from superopt.errors import LimitHit, SuperoptError, WorkerDied
-from superopt.runtime.careful import CRASHES
+from superopt.runtime.crash import CRASHES
 
 POLL_SECONDS = 0.1
 STARTING, AGAIN = "starting", "starting again"

@@ -37,13 +37,7 @@ from superopt.options import from_json
 from superopt.report import Report
 from superopt.runtime.careful import be_careful
 from superopt.runtime.heap import map_large_blocks
-from superopt.search.audit import audit
-from superopt.search.calibrating import calibrate_models
-from superopt.search.compare import bench_models, check_models
 from superopt.search.ending import Ending
-from superopt.search.explain import explain
-from superopt.search.optimize import Destination, optimize_model
-from superopt.search.page import diff_models, write_page, write_scene
 
 PR_SET_PDEATHSIG = 1
 
@@ -80,7 +74,10 @@ def _work(job: AnyJob, send: Callable[[AnyEvent], None]) -> Done:
         stages.enter(stage)
         send(Stage(stage=stage, detail=detail, speedup=standing.speedup, basis=standing.basis, waited=turn.waited))
 
+    # Each kind of job loads what it needs and no more: to load all of it takes longer than many a job.
     if isinstance(job, OptimizeJob):
+        from superopt.search.optimize import Destination, optimize_model
+
         where = Destination(job.folder, job.name, job.data_name, job.share_data)
         outcome = optimize_model(
             job.model, where, options, tell,
@@ -93,25 +90,41 @@ def _work(job: AnyJob, send: Callable[[AnyEvent], None]) -> Done:
             data_files=list(outcome.written.data_files), candidate=outcome.candidate,
         )  # fmt: skip
     if isinstance(job, CalibrateJob):
+        from superopt.search.calibrating import calibrate_models
+
         measured = calibrate_models(job.models, options, job.seconds, tell, _ending(send, standing))
         return Done(report=measured.model_dump(mode="json"))
     if isinstance(job, CheckJob):
+        from superopt.search.compare import check_models
+
         return Done(report=check_models(job.original, job.candidate, options, tell).model_dump(mode="json"))
     if isinstance(job, AuditJob):
+        from superopt.search.audit import audit
+
         found = audit(job.original, job.optimized, job.audited, options.rules, job.specs, tell)
         return Done(report=found.model_dump(mode="json"))
     if isinstance(job, ExplainJob):
+        from superopt.search.explain import explain
+
         report = None if job.report is None else Report.model_validate(job.report)
         return Done(report=explain(job.model, job.nodes, options, report, tell).model_dump(mode="json"))
     if isinstance(job, DiffJob):
+        from superopt.search.page import diff_models
+
         return Done(report=diff_models(job.before, job.after, job.html, tell).model_dump(mode="json"))
     if isinstance(job, PageJob):
+        from superopt.search.page import write_page
+
         report = Report.model_validate(job.report)
         profile = write_page(job.original, job.candidate, report, options, job.html, tell)
         return Done(report={"profile": None if profile is None else profile.model_dump(mode="json")})
     if isinstance(job, SceneJob):
+        from superopt.search.page import write_scene
+
         write_scene(job.original, job.candidate, Report.model_validate(job.report), job.scene, tell)
         return Done(report={})
+    from superopt.search.compare import bench_models
+
     return Done(report=bench_models(job.models, options, tell).model_dump(mode="json"))
 
 

@@ -6,6 +6,7 @@ in force: a prover follows both answers, everybody else has no symbols and never
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,15 +14,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from superopt.ops.index import Poly
+    from superopt.ops.index import Atom, Poly
 
 
 class Undecided(Exception):
     """A yes or no was needed about symbols, and nobody is there to follow both."""
 
 
-class Condition:
+class Condition(ABC):
     """One of the four kinds below."""
+
+    @property
+    @abstractmethod
+    def atoms(self) -> frozenset[Atom]:
+        """Of the indices in it."""
 
     def __and__(self, other: Condition | bool) -> Condition | bool:
         return both(self, other)
@@ -42,6 +48,10 @@ class Condition:
 class AtLeastZero(Condition):
     index: Poly
 
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        return self.index.atoms
+
     def __str__(self) -> str:
         return f"{self.index} ≥ 0"
 
@@ -49,6 +59,10 @@ class AtLeastZero(Condition):
 @dataclass(frozen=True, eq=False)
 class Zero(Condition):
     index: Poly
+
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        return self.index.atoms
 
     def __str__(self) -> str:
         return f"{self.index} = 0"
@@ -58,6 +72,10 @@ class Zero(Condition):
 class Not(Condition):
     of: Condition
 
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        return self.of.atoms
+
     def __str__(self) -> str:
         return f"not ({self.of})"
 
@@ -65,6 +83,10 @@ class Not(Condition):
 @dataclass(frozen=True, eq=False)
 class Both(Condition):
     parts: tuple[Condition, ...]
+
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        return frozenset["Atom"]().union(*(part.atoms for part in self.parts))
 
     def __str__(self) -> str:
         return " and ".join(f"({p})" if isinstance(p, Both) else str(p) for p in self.parts)

@@ -21,11 +21,10 @@ from typing import Any
 
 from superopt.errors import CannotRun
 from superopt.ir.tensor import Array
+from superopt.runtime.crash import CRASHES
 from superopt.runtime.deployment import Deployment
 
 OPENER = (sys.executable, "-m", "superopt.runtime.opener")
-CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGBUS, signal.SIGTRAP})
-"""What a process dies of by its own doing."""
 
 
 class Undecided(CannotRun):

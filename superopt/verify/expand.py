@@ -34,7 +34,6 @@ from superopt.verify.terms import (
     number_of,
     of_size,
     renamed,
-    symbols_of_condition,
     times,
 )
 
@@ -165,7 +164,7 @@ def cases(terms: Sum, facts: Facts) -> list[tuple[tuple[Condition, ...], Sum]]:
     """Guards that exclude one another, each with what the sum is there; those that cannot hold are left out."""
     for t in terms:
         for condition in t.domain:
-            if symbols_of_condition(condition).isdisjoint(t.bound):
+            if condition.atoms.isdisjoint(t.bound):
                 return _split(terms, condition, facts)
     return [((), terms)]
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from superopt.verify.canonical import sum_key, term_key
 from superopt.verify.facts import Facts
 from superopt.verify.ranges import spans_of
-from superopt.verify.terms import Alternative, ExtremeFactor, Sum, Term, alone, symbols_of, symbols_of_condition, times
+from superopt.verify.terms import Alternative, ExtremeFactor, Sum, Term, alone, symbols_of, times
 
 
 def extreme(alternatives: tuple[Alternative, ...]) -> Sum:
@@ -29,7 +29,7 @@ def extreme(alternatives: tuple[Alternative, ...]) -> Sum:
 def without_unused(alternative: Alternative, facts: Facts) -> Alternative:
     """A variable that the value does not mention says only that its range is not empty."""
     for variable in alternative.bound:
-        about = [c for c in alternative.domain if variable in symbols_of_condition(c)]
+        about = [c for c in alternative.domain if variable in c.atoms]
         spans = spans_of(variable, about)
         if variable in symbols_of(alternative.value) or spans is None:
             continue

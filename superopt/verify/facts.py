@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import z3
@@ -22,7 +22,7 @@ from superopt.rewrite.program import RealFact
 from superopt.verify.equations import renamings
 from superopt.verify.products import consequences
 from superopt.verify.translate import EXACT, LINEAR, Formula, Translator, products_in, quotients_in
-from superopt.verify.witness import FIRST, Witness, repaired
+from superopt.verify.witness import Witness, first, repaired
 
 LINEAR_MS = 2000
 EXACT_MS = 300
@@ -49,10 +49,12 @@ class Facts:
     def __init__(
         self,
         conditions: Iterable[Condition],
-        witnesses: Iterable[Witness] = FIRST,
         reals: tuple[RealFact, ...] = (),
         deadline: float = math.inf,
+        witnesses: Sequence[Witness] = (),
+        witnessed: int = 0,
     ) -> None:
+        """The witnesses, where there are any, satisfy so many of the first conditions."""
         if time.monotonic() > deadline:
             raise OutOfTime
         self.reals, self.deadline = reals, deadline
@@ -66,10 +68,11 @@ class Facts:
         self._solver: Any = None
         self._renamings: Values | None = None
         self._witnesses: list[Witness] = []
-        for witness in witnesses:
+        known = witnessed if witnesses else 0
+        for witness in witnesses or first():
             if len(self._witnesses) == MOST_WITNESSES:
                 break
-            found = repaired(witness, self.conditions)
+            found = repaired(witness, self.conditions, known)
             if found is not None:
                 self._witnesses.append(found)
 
@@ -80,10 +83,13 @@ class Facts:
             added.append(IMPOSSIBLE)
         if all(str(part) in self.keys for c in added for part in parts_of(c)):
             return self
-        return Facts((*self.conditions, *added), self._witnesses or FIRST, self.reals, self.deadline)
+        return self._extended((*self.conditions, *added), self.reals)
 
     def and_real(self, fact: RealFact) -> Facts:
-        return Facts(self.conditions, self._witnesses or FIRST, (*self.reals, fact), self.deadline)
+        return self._extended(self.conditions, (*self.reals, fact))
+
+    def _extended(self, conditions: tuple[Condition, ...], reals: tuple[RealFact, ...]) -> Facts:
+        return Facts(conditions, reals, self.deadline, self._witnesses, len(self.conditions))
 
     def entails(self, condition: Condition | bool) -> bool:
         """Whether the condition holds wherever the facts do. "No" may mean "not found"."""
@@ -157,11 +163,12 @@ class Facts:
 
     def _is_open(self, goal: Condition, everything: tuple[Condition, ...]) -> bool:
         """Whether witnesses show that the goal may hold. Where the solver answers at once few are mended for it."""
-        if any(witness.satisfies((goal,)) for witness in self._witnesses):
+        if any(witness.satisfies(goal) for witness in self._witnesses):
             return True
         hard = products_in(everything) or quotients_in(everything)
         mended = self._witnesses if hard else self._witnesses[:MENDED]
-        return any(repaired(witness, everything) is not None for witness in mended)
+        known = len(self.conditions)
+        return any(repaired(witness, everything, known) is not None for witness in mended)
 
     def _ask_linear(self, goals: tuple[Condition, ...]) -> tuple[Any, Any]:
         """The answer, and a model where there is one; the facts stay asserted from question to question."""

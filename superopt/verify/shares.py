@@ -13,7 +13,7 @@ from superopt.verify.canonical import term_key
 from superopt.verify.denominators import below, is_positive
 from superopt.verify.facts import Facts
 from superopt.verify.ranges import extent_of
-from superopt.verify.terms import Factor, Term, replace, symbols_of, symbols_of_condition, symbols_of_factor
+from superopt.verify.terms import Factor, Term, replace, symbols_of, symbols_of_factor
 
 
 def added_up(term: Term, facts: Facts) -> Term:
@@ -34,7 +34,7 @@ def _without(term: Term, variable: Symbol, denominator: Factor, whole: Term) -> 
     if variable in symbols_of_factor(denominator) or variable in {atom for atom, _ in term.scale}:
         return None
     summed = tuple(f for f in term.factors if variable in symbols_of_factor(f))
-    domain = tuple(c for c in term.domain if variable in symbols_of_condition(c))
+    domain = tuple(c for c in term.domain if variable in c.atoms)
     if not summed or term_key(Term(Fraction(1), (), (variable,), domain, summed)) != term_key(whole):
         return None
     return Term(
@@ -68,5 +68,5 @@ def _joined(term: Term, facts: Facts) -> Term:
 
 def _about(term: Term, variable: Symbol, other: Symbol) -> list[Condition]:
     """What the domain says of the variable alone."""
-    about = [(c, symbols_of_condition(c)) for c in term.domain]
+    about = [(c, c.atoms) for c in term.domain]
     return [c for c, symbols in about if variable in symbols and other not in symbols]

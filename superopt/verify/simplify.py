@@ -39,7 +39,6 @@ from superopt.verify.terms import (
     renamed,
     replace,
     symbols_of,
-    symbols_of_condition,
     symbols_of_factor,
 )
 
@@ -193,7 +192,7 @@ def _count_unused(term: Term, facts: Facts) -> Sum | None:
     for variable in term.bound:
         if any(variable in symbols_of_factor(f) for f in term.factors):
             continue
-        about = [c for c in term.domain if variable in symbols_of_condition(c)]
+        about = [c for c in term.domain if variable in c.atoms]
         extent = extent_of(variable, about)
         if extent is None or not facts.entails(extent >= 0):
             continue

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero, parts_of
+from superopt.ops.condition import Condition, parts_of
 from superopt.ops.element import fresh
 from superopt.ops.index import Atom, Index, Poly, Symbol, Values, atoms_of, substitute, substitute_condition, terms_of
 from superopt.verify.facts import IMPOSSIBLE
@@ -198,13 +198,4 @@ def symbols_of(terms: Sum) -> frozenset[Atom]:
 
 
 def symbols_of_domain(domain: Iterable[Condition]) -> frozenset[Atom]:
-    return frozenset[Atom]().union(*(symbols_of_condition(c) for c in domain))
-
-
-def symbols_of_condition(condition: Condition) -> frozenset[Atom]:
-    if isinstance(condition, AtLeastZero | Zero):
-        return atoms_of(condition.index)
-    if isinstance(condition, Not):
-        return symbols_of_condition(condition.of)
-    assert isinstance(condition, Both)
-    return symbols_of_domain(condition.parts)
+    return frozenset[Atom]().union(*(c.atoms for c in domain))

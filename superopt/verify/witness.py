@@ -7,7 +7,7 @@ name alone. Only ever used to say "this need not hold": wrong guesses cost time,
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
@@ -24,13 +24,23 @@ class Witness:
     seed: int
     largest: int
     told: Mapping[str, int] = field(default_factory=dict[str, int])
+    _known: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
+    """Of symbols that were asked for."""
 
     def value(self, name: str) -> int:
-        if name in self.told:
-            return self.told[name]
+        found = self._known.get(name)
+        if found is None:
+            told = self.told.get(name)
+            found = self._known[name] = self._guess(name) if told is None else told
+        return found
+
+    def _guess(self, name: str) -> int:
         if "!" in name or name[0] == "@":
             return 0 if self.seed % 2 == 0 else zlib.crc32(f"{self.seed}{name}".encode()) % 2
         return 1 + zlib.crc32(f"{self.seed}{name}".encode()) % self.largest
+
+    def with_value(self, name: str, value: int) -> Witness:
+        return Witness(self.seed, self.largest, {**self.told, name: value}, {**self._known, name: value})
 
     def index(self, index: Index) -> int:
         total = 0
@@ -43,9 +53,9 @@ class Witness:
     def _quotient(self, quotient: Quotient) -> int:
         return self.index(quotient.number) // self.index(quotient.divisor)
 
-    def satisfies(self, conditions: Iterable[Condition]) -> bool:
+    def satisfies(self, condition: Condition) -> bool:
         try:
-            return all(map(self._holds, conditions))
+            return self._holds(condition)
         except ZeroDivisionError:
             return False
 
@@ -60,21 +70,26 @@ class Witness:
         return all(map(self._holds, condition.parts))
 
 
-def repaired(witness: Witness, conditions: tuple[Condition, ...]) -> Witness | None:
-    """The witness, or one near it, that satisfies all conditions; None where a few steps do not get there."""
+def repaired(witness: Witness, conditions: tuple[Condition, ...], known: int = 0) -> Witness | None:
+    """The witness, or one near it, that satisfies all conditions; None where a few steps do not get there. So many of
+    the first are known to be satisfied."""
+    found = [True] * known + [witness.satisfies(c) for c in conditions[known:]]
     for _ in range(REPAIRS):
-        broken = next((c for c in conditions if not witness.satisfies((c,))), None)
-        if broken is None:
+        if False not in found:
             return witness
-        following = _mended(witness, broken, conditions)
+        following = _mended(witness, found, conditions)
         if following is None:
             return None
-        witness = following
+        witness, found = following
     return None
 
 
-def _mended(witness: Witness, broken: Condition, conditions: tuple[Condition, ...]) -> Witness | None:
-    """One symbol moved so that the broken condition holds; the move that breaks least else."""
+def _mended(
+    witness: Witness, found: Sequence[bool], conditions: tuple[Condition, ...]
+) -> tuple[Witness, list[bool]] | None:
+    """One symbol moved so that the first broken condition holds, and what of all then does; the move that breaks least
+    else."""
+    broken = conditions[found.index(False)]
     wanted = _wanted(broken)
     if wanted is None:
         return None
@@ -83,21 +98,24 @@ def _mended(witness: Witness, broken: Condition, conditions: tuple[Condition, ..
         gap = -witness.index(index)
     except ZeroDivisionError:
         return None
-    best: tuple[int, Witness] | None = None
+    best: tuple[int, Witness, list[bool]] | None = None
     for monomial, c in terms_of(index).items():
-        if len(monomial) != 1 or not isinstance(monomial[0], Symbol):
+        if len(monomial) != 1 or not isinstance(symbol := monomial[0], Symbol):
             continue
         if exactly and gap % c:
             continue
         step = gap // c if exactly else (-(-gap // c) if c > 0 else gap // c)
-        name = monomial[0].name
-        moved = Witness(witness.seed, witness.largest, {**witness.told, name: witness.value(name) + step})
-        if not moved.satisfies((broken,)):
+        moved = witness.with_value(symbol.name, witness.value(symbol.name) + step)
+        if not moved.satisfies(broken):
             continue
-        damage = sum(not moved.satisfies((other,)) for other in conditions)
+        now = [
+            moved.satisfies(other) if symbol in other.atoms else held
+            for other, held in zip(conditions, found, strict=True)
+        ]
+        damage = now.count(False)
         if best is None or damage < best[0]:
-            best = (damage, moved)
-    return best[1] if best is not None else None
+            best = (damage, moved, now)
+    return best[1:] if best is not None else None
 
 
 def _wanted(condition: Condition) -> tuple[Index, bool] | None:
@@ -115,4 +133,9 @@ def _wanted(condition: Condition) -> tuple[Index, bool] | None:
 
 REPAIRS = 6
 
-FIRST = tuple(Witness(seed, largest) for seed, largest in enumerate((1, 2, 3, 3, 4, 4, 6, 6, 9, 9, 16, 16)))
+LARGEST = (1, 2, 3, 3, 4, 4, 6, 6, 9, 9, 16, 16)
+
+
+def first() -> list[Witness]:
+    """Some to begin with, each time the same."""
+    return [Witness(seed, largest) for seed, largest in enumerate(LARGEST)]
