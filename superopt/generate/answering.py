@@ -63,7 +63,7 @@ def answer(question: Question, registry: Registry) -> dict[str, Any]:
     spent = resource.getrusage(resource.RUSAGE_SELF)
     try:
         with _CpuSeconds(question.seconds):
-            verdict = prove(rule, registry, seconds=WALL * question.seconds)
+            verdict = prove(rule, registry, seconds=WALL * question.seconds, patient=False)
         status, reason = verdict.status, verdict.reason
     except _OutOfTime:
         status, reason = "unknown", f"no proof within {question.seconds:g} CPU seconds"

@@ -29,7 +29,7 @@ class Proofs:
     def of(self, rule: Rule) -> Verdict:
         key = digest(rule, self.registry)
         if key not in self._known:
-            self._known[key] = prove(rule, self.registry, seconds=self.seconds, examples=False)
+            self._known[key] = prove(rule, self.registry, seconds=self.seconds, examples=False, patient=False)
         return self._known[key]
 
     def verdict(self, rule: Rule, uses: Sequence[Use]) -> Verdict:

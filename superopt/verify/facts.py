@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import z3
@@ -40,24 +41,41 @@ class OutOfTime(Exception):
     """A proof took longer than it may."""
 
 
+@dataclass
+class Effort:
+    """What a proof may spend, and whether it went without an answer for that."""
+
+    deadline: float = math.inf
+    """Of the monotonic clock."""
+    patience: int = 1
+    """A solver has so many times as long for a question as it usually has."""
+    left_open: bool = False
+    """Whether a solver's time was over before it had an answer."""
+
+    def asked(self, solver: Any) -> Any:
+        answer = solver.check()
+        self.left_open = self.left_open or answer == z3.unknown
+        return answer
+
+
 class Facts:
     """A conjunction of conditions. Asking is cached; extending makes a new one.
 
-    Both are what a proof spends its time on: past the deadline (of the monotonic clock) they raise `OutOfTime`.
+    Both are what a proof spends its time on: past the deadline they raise `OutOfTime`.
     """
 
     def __init__(
         self,
         conditions: Iterable[Condition],
         reals: tuple[RealFact, ...] = (),
-        deadline: float = math.inf,
+        effort: Effort | None = None,
         witnesses: Sequence[Witness] = (),
         witnessed: int = 0,
     ) -> None:
         """The witnesses, where there are any, satisfy so many of the first conditions."""
-        if time.monotonic() > deadline:
+        self.reals, self.effort = reals, effort or Effort()
+        if time.monotonic() > self.effort.deadline:
             raise OutOfTime
-        self.reals, self.deadline = reals, deadline
         unique: dict[str, Condition] = {}
         for condition in conditions:
             for part in parts_of(condition):
@@ -89,7 +107,7 @@ class Facts:
         return self._extended(self.conditions, (*self.reals, fact))
 
     def _extended(self, conditions: tuple[Condition, ...], reals: tuple[RealFact, ...]) -> Facts:
-        return Facts(conditions, reals, self.deadline, self._witnesses, len(self.conditions))
+        return Facts(conditions, reals, self.effort, self._witnesses, len(self.conditions))
 
     def entails(self, condition: Condition | bool) -> bool:
         """Whether the condition holds wherever the facts do. "No" may mean "not found"."""
@@ -135,7 +153,7 @@ class Facts:
 
     def _excluded(self, goal: Condition | None) -> bool:
         """Whether no integers satisfy the facts and the goal."""
-        if time.monotonic() > self.deadline:
+        if time.monotonic() > self.effort.deadline:
             raise OutOfTime
         goals = () if goal is None else (goal,)
         everything = (*self.conditions, *goals)
@@ -148,15 +166,15 @@ class Facts:
             return False
         if not products_in(everything) and not quotients_in(everything):
             return False
-        solver = _solver(LINEAR, everything, LINEAR_MS)
+        solver = _solver(LINEAR, everything, LINEAR_MS * self.effort.patience)
         solver.add(*_known_products(everything, ()))
-        answer = solver.check()
+        answer = self.effort.asked(solver)
         if answer == z3.unsat:
             return True
         if answer == z3.sat and self._learn(solver.model(), goals):
             return False
-        solver = _solver(EXACT, everything, EXACT_MS)
-        answer = solver.check()
+        solver = _solver(EXACT, everything, EXACT_MS * self.effort.patience)
+        answer = self.effort.asked(solver)
         if answer == z3.sat:
             self._learn(solver.model(), goals)
         return answer == z3.unsat
@@ -173,10 +191,10 @@ class Facts:
     def _ask_linear(self, goals: tuple[Condition, ...]) -> tuple[Any, Any]:
         """The answer, and a model where there is one; the facts stay asserted from question to question."""
         if self._solver is None:
-            self._solver = _solver(LINEAR, self.conditions, LINEAR_MS)
+            self._solver = _solver(LINEAR, self.conditions, LINEAR_MS * self.effort.patience)
         self._solver.push()
         self._solver.add(*map(LINEAR.condition, goals), *LINEAR.definitions(goals))
-        answer = self._solver.check()
+        answer = self.effort.asked(self._solver)
         model = self._solver.model() if answer == z3.sat else None
         self._solver.pop()
         return answer, model
@@ -242,11 +260,11 @@ def same_union(facts: Facts, left: list[tuple[Condition, ...]], right: list[tupl
 def _never(facts: Facts, differs: Any, domains: list[Condition]) -> bool:
     """Whether nothing that satisfies the facts satisfies the formula, which the domains' conditions make up."""
     for translate, limit, products in ((LINEAR, LINEAR_MS, False), (LINEAR, LINEAR_MS, True), (EXACT, EXACT_MS, False)):
-        solver = _solver(translate, facts.conditions, limit)
+        solver = _solver(translate, facts.conditions, limit * facts.effort.patience)
         solver.add(differs(translate), *translate.definitions(domains))
         if products:
             solver.add(*_known_products(facts.conditions, domains))
-        if solver.check() == z3.unsat:
+        if facts.effort.asked(solver) == z3.unsat:
             return True
         if not products_in((*facts.conditions, *domains)) and not quotients_in((*facts.conditions, *domains)):
             return False

@@ -7,7 +7,8 @@ facts that hold only there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
 from superopt.ops.index import Atom, Index, Monomial, Poly, Quotient, divide_terms, same, terms_of
@@ -93,12 +94,19 @@ def _bounded_below(fact: Index, least: int) -> list[Atom]:
 
 def _quotient_bounds(quotient: Quotient, facts: list[Index]) -> list[Index]:
     """From 0 ≤ x and x ≤ d·N − 1: 0 ≤ ⌊x/d⌋ ≤ N − 1."""
+    return [bound for fact in facts for bound in _bounds_by(_Fact(str(fact), fact), quotient)]
+
+
+@dataclass(frozen=True)
+class _Fact:
+    text: str
+    index: Index = field(compare=False)
+
+
+@lru_cache(maxsize=1 << 15)
+def _bounds_by(fact: _Fact, quotient: Quotient) -> tuple[Index, ...]:
+    """Questions of one proof have most of their facts in common."""
     q = Poly({(quotient,): 1})
-    found: list[Index] = []
-    for fact in facts:
-        if same(fact, quotient.number):
-            found.append(q)
-        upper, rest = divide_terms(fact + quotient.number + 1, quotient.divisor)
-        if same(rest, 0):
-            found.append(upper - 1 - q)
-    return found
+    lower = (q,) if same(fact.index, quotient.number) else ()
+    upper, rest = divide_terms(fact.index + quotient.number + 1, quotient.divisor)
+    return (*lower, upper - 1 - q) if same(rest, 0) else lower

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from superopt.rewrite.rule import Rule
 from superopt.verify.counterexample import FEW, MANY, find_counterexample
 from superopt.verify.equal import equal, equal_in_cases
 from superopt.verify.expand import Inexpressible, expand
-from superopt.verify.facts import Facts, OutOfTime
+from superopt.verify.facts import Effort, Facts, OutOfTime
 from superopt.verify.lost import find_lost_guard, find_lost_nan
 from superopt.verify.paths import Path, TooManyPaths, explore
 from superopt.verify.simplify import collect
@@ -29,6 +29,8 @@ from superopt.verify.unroll import places, term_count, unrolled
 from superopt.verify.witness import output_index
 
 SECONDS = 120.0
+PATIENCE = 4
+"""Times that a solver has longer for each question of a second try."""
 MOST_TERMS = 2000
 """Terms of a side that are compared as written; more of them are the products of tables, and tables are read first."""
 MANY_TERMS = 100
@@ -82,10 +84,14 @@ class PathSource:
         self.path.assume_real(fact)
 
 
-def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples: bool = True) -> Verdict:
+def prove(
+    rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples: bool = True, patient: bool = True
+) -> Verdict:
     """Counterexamples first, since wrong rules are mostly wrong at once; then the proof, case by case.
 
-    Without `examples` only the proof is tried: that is how the prover itself is tested.
+    Without `examples` only the proof is tried: that is how the prover itself is tested. A solver has milliseconds for a
+    question, on the clock; where one was left open it may be asked once more with longer, if the prover is `patient`: a
+    machine that is busy should not change what is proved.
     """
     started = time.monotonic()
 
@@ -99,11 +105,15 @@ def prove(rule: Rule, registry: Registry, *, seconds: float = SECONDS, examples:
         lost = None if rule.finite else _lost(rule, registry)
         if lost is not None:
             return Verdict("refuted", f"true for numbers only, `where finite` is missing: {lost}", 0, took())
-    verdict = _proof(rule, registry, started, seconds)
+    effort = Effort(started + seconds)
+    verdict = _proof(rule, registry, started, effort)
     if examples and verdict.status == "unknown":
         example = find_counterexample(rule, registry, wanted=MANY, seed=1)
         if example is not None:
             return Verdict("refuted", example, verdict.cases, took())
+    if patient and verdict.status == "unknown" and effort.left_open:
+        second = _proof(rule, registry, started, Effort(effort.deadline, PATIENCE))
+        return second if second.status == "proved" else replace(verdict, seconds=took())
     return verdict
 
 
@@ -115,7 +125,7 @@ def _lost(rule: Rule, registry: Registry) -> str | None:
     return find_lost_guard(rule, registry)
 
 
-def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Verdict:
+def _proof(rule: Rule, registry: Registry, started: float, effort: Effort) -> Verdict:
     """By cases: proved when all of them are, and at least one can occur."""
 
     def took() -> float:
@@ -124,7 +134,7 @@ def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Ve
     proved = unwitnessed = 0
     try:
         for ranks in block_ranks(rule):
-            start = Facts((), deadline=started + seconds)
+            start = Facts((), effort=effort)
             for path in explore(start, lambda p, r=ranks: _prove_case(p, rule, registry, r)):
                 proved += path.outcome == "proved"
                 unwitnessed += path.outcome == "unwitnessed"
@@ -137,7 +147,7 @@ def _proof(rule: Rule, registry: Registry, started: float, seconds: float) -> Ve
     except RecursionError:
         return Verdict("unknown", "too deeply nested", proved, took())
     except OutOfTime:
-        return Verdict("unknown", f"no proof within {seconds:g} s", proved, took())
+        return Verdict("unknown", f"no proof within {effort.deadline - started:g} s", proved, took())
     if unwitnessed and not proved:
         return Verdict("unknown", "no sizes and attributes were found that satisfy its conditions", 0, took())
     if not proved:

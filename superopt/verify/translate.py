@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import z3
 
 from superopt.ops.condition import AtLeastZero, Both, Condition, Not, Zero
-from superopt.ops.index import Atom, Index, Monomial, Poly, Quotient, atoms_of, terms_of
+from superopt.ops.index import Index, Monomial, Poly, Quotient, terms_of
 
 Formula: TypeAlias = Any
 """A Z3 expression; z3 brings no usable types."""
@@ -23,6 +23,7 @@ class Translator:
     def __init__(self, linear: bool) -> None:
         self.linear = linear
         self._conditions: dict[str, Formula] = {}
+        self._indices: dict[str, Formula] = {}
         self._monomials: dict[Monomial, Formula] = {}
         self._definitions: dict[Quotient, Formula] = {}
 
@@ -44,6 +45,13 @@ class Translator:
         return z3.And(*map(self.condition, condition.parts))
 
     def index(self, index: Index) -> Formula:
+        key = str(index)
+        found = self._indices.get(key)
+        if found is None:
+            found = self._indices[key] = self._sum(index)
+        return found
+
+    def _sum(self, index: Index) -> Formula:
         terms = [self._monomial(m) if c == 1 else c * self._monomial(m) for m, c in terms_of(index).items()]
         if not terms:
             return z3.IntVal(0)
@@ -85,17 +93,8 @@ def remainder(quotient: Quotient) -> Index:
 
 
 def quotients_in(conditions: Iterable[Condition]) -> list[Quotient]:
-    found = {a for c in conditions for a in atoms_in(c) if isinstance(a, Quotient)}
+    found = {a for c in conditions for a in c.atoms if isinstance(a, Quotient)}
     return sorted(found, key=str)
-
-
-def atoms_in(condition: Condition) -> frozenset[Atom]:
-    if isinstance(condition, AtLeastZero | Zero):
-        return atoms_of(condition.index)
-    if isinstance(condition, Not):
-        return atoms_in(condition.of)
-    assert isinstance(condition, Both)
-    return frozenset[Atom]().union(*map(atoms_in, condition.parts))
 
 
 def products_in(conditions: Iterable[Condition]) -> set[Monomial]:
