@@ -220,6 +220,8 @@ class Workplace:
             seconds = DEPLOY[self.target] * self.budget
             limit = PATIENCE + 10 * seconds
             best = self.step("options", job.place, limit, seconds=seconds, turn=self.turn)["options"]
+            if made is not None and not beyond(best):
+                best = options  # sessions that open slowly leave no time for a search: at least those of our result
         self.best[job.place] = best
         plain = self.target == "cuda" and not beyond(best)  # nothing was found: a default session, however it is called
         entrants: list[Entrant] = [(DEFAULT, str(files.model), {})]

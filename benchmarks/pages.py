@@ -46,7 +46,8 @@ confidence, and nothing is left out because it looks bad.
 
 METHOD = """\
 - **ort**: onnxruntime's default session on the original. **best options**: the same graph with the session options that
-  superopt's own search finds for it. **superopt**: its result, with the options it found.
+  superopt's own search finds for it, those of superopt's result where it finds none; `-` where neither was measured.
+  **superopt**: its result, with the options it found.
 - **onnxsim, onnxslim, onnxscript, ort.transformers**: their results with their defaults, under the original's best
   options, in a default session where they do not run so. With options their ratios are taken by way of the original
   with its best options, which runs beside them and beside superopt's result; in cells measured before 2026-11-19 05:00
