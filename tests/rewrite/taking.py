@@ -125,6 +125,7 @@ REFUSED = {
     "1 or more dimensions": "FastGelu of a tensor without axes",
     "epsilon_ >= 0": "SkipLayerNormalization with an epsilon below 0",
     "may be too large for stride": "ConvTranspose with an output padding that only its dilation allows",
+    "output_shape is inconsistent": "the same, where it has an output shape",
 }
 """What onnxruntime may say to a rewritten model: it has no kernel. A search finds that out when it times the model."""
 
