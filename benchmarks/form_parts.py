@@ -12,7 +12,7 @@ import onnx
 from benchmarks.form import MICROSOFT, Form, Part, drawn, node
 from benchmarks.form_attention import masked
 from benchmarks.form_images import by_channel, depthwise, fire, means
-from benchmarks.form_rows import activated, limits, movements, norms, residuals
+from benchmarks.form_rows import activated, limits, movements, norms, pointwise, residuals
 from benchmarks.form_singles import attention, layer
 
 
@@ -281,6 +281,8 @@ def vocabulary(rng) -> Part:
             constants,
         ),
         Form("MatMul with columns of zeros, not cut", [node("MatMul", "x wide", "out")], constants),
+        Form("words first, Transpose", [node("Gemm", "wt x", "y", transB=1), node("Transpose", "y", "out")], constants),
+        Form("words first, not turned", [node("Gemm", "wt x", "out", transB=1)], constants),
     ]
     return Part("a vocabulary, 1024 x 768 x 50257", drawn(rng, rows, width, scale=1.0), forms)
 
@@ -355,5 +357,8 @@ PARTS: tuple[Callable[[np.random.Generator], Part], ...] = (
     partial(masked, batch=1, length=64, width=768),
     partial(masked, batch=16, length=128, width=512),
     partial(activated, rows=2048, width=512, columns=2048),
+    partial(pointwise, rows=50176, width=256),
+    partial(pointwise, rows=12544, width=128),
+    partial(pointwise, rows=50176, width=384, dtype=np.float32),
     movements,
 )

@@ -62,6 +62,13 @@ def norms(rng, rows: int, width: int, together: int) -> Part:
     return Part(f"norms of sums, {rows} x {width}", x, forms)
 
 
+def replaced(read: onnx.NodeProto, name: str, by: str) -> onnx.NodeProto:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(read)
+    copy.input[:] = [by if each == name else each for each in read.input]
+    return copy
+
+
 def limits(rng, rows: int, width: int) -> Part:
     """What T5 does behind each sum in 16 bits: limits that depend on whether anything is infinite, and a normalization
     by squares."""
@@ -69,6 +76,8 @@ def limits(rng, rows: int, width: int) -> Part:
     constants = {
         "zero": np.array(0, np.float32), **{k: np.array(v, np.float16) for k, v in LIMITS.items()},
         "g": (1 + drawn(rng, width)).astype(np.float16), "two": np.array([rows, width]),
+        "none": np.array(0, np.float16), "one_none": np.zeros((1, 1), np.float16), "scalar": np.zeros(0, np.int64),
+        "ones": np.ones((1, rows), np.float16), "ones_": np.ones((width, 1), np.float16),
         "grouped": np.array([rows, 1, width]),
     }  # fmt: skip
     infinite = [node("Cast", "x", "f", to=single), node("IsInf", "f", "i")]
@@ -78,9 +87,21 @@ def limits(rng, rows: int, width: int) -> Part:
         node("Greater", "n zero", "a"),
     ]
     largest = [node("Abs", "x", "p"), node("ReduceMax", "p", "m", keepdims=0), node("Greater", "m most", "a")]
+    shrunk = node("Shrink", "x", "s", lambd=65504.0)  # what is finite is 0 then, and NaN is, too
+
+    def added(op: str) -> list[onnx.NodeProto]:
+        return [shrunk, node(op, "s", "n", keepdims=0), node("Equal", "n none", "a")]
+
+    in_products = [
+        shrunk,
+        node("MatMul", "ones s", "p"),
+        node("MatMul", "p ones_", "q"),
+        node("Equal", "q one_none", "a"),
+    ]
     asked = [node("IsAllFinite", "x", "a", MICROSOFT, isinf_only=1)]
     if_any = [node("Where", "a less most", "h"), node("Where", "a _less _most", "l")]
     if_none = [node("Where", "a most less", "h"), node("Where", "a _most _less", "l")]
+    scalars = [node("Reshape", "a scalar", "c"), *(replaced(each, "a", "c") for each in if_none)]
     clip, between = node("Clip", "x l h", "out"), [node("Min", "x h", "u"), node("Max", "u l", "out")]
 
     def normalized(op: str, domain: str = "", **attributes) -> list[onnx.NodeProto]:
@@ -88,6 +109,13 @@ def limits(rng, rows: int, width: int) -> Part:
 
     forms = [
         Form("IsInf counted in floats, Clip", [*infinite, *counted, *if_any, clip], constants),
+        *(
+            Form(f"Shrink, {op}, Clip", [*added(op), *if_none, clip], constants)
+            for op in ("ReduceSum", "ReduceL1", "ReduceL2", "ReduceMean")
+        ),
+        Form("Shrink, products with ones, Clip", [*in_products, *scalars, clip], constants),
+        Form("Shrink alone", [node("Shrink", "x", "out", lambd=65504.0)], constants),
+        Form("Shrink, ReduceSum", [shrunk, node("ReduceSum", "s", "out", keepdims=0)], constants),
         Form("the largest, Clip", [*largest, *if_any, clip], constants),
         Form("IsAllFinite, Clip", [*asked, *if_none, clip], constants),
         Form("IsAllFinite, Min, Max", [*asked, *if_none, *between], constants),
@@ -108,6 +136,34 @@ def limits(rng, rows: int, width: int) -> Part:
         Form("Cast to float32 and back", [node("Cast", "x", "f", to=single), node("Cast", "f", "out", to=half)], {}),
     ]  # fmt: skip
     return Part(f"limits, {rows} x {width}", drawn(rng, rows, width, scale=1.0), forms)
+
+
+def pointwise(rng, rows: int, width: int, dtype: type = np.float16) -> Part:
+    """Kernels that read each element once: which of them are as fast as memory is?"""
+    constants = {"zero": np.array(0, dtype), "zeros": np.zeros(width, dtype), "one": np.array(1, dtype)}
+    added = node("Add", "x x", "s")
+    forms = [
+        Form("Relu", [node("Relu", "x", "out")], constants),
+        Form("Max with a zero", [node("Max", "x zero", "out")], constants),
+        Form("Max with a row of zeros", [node("Max", "x zeros", "out")], constants),
+        Form("LeakyRelu of nothing", [node("LeakyRelu", "x", "out", alpha=0.0)], constants),
+        Form("PRelu of nothing", [node("PRelu", "x zero", "out")], constants),
+        Form("Clip", [node("Clip", "x zero", "out")], constants),
+        Form("HardSwish", [node("HardSwish", "x", "out")], constants),
+        Form("HardSigmoid, Mul", [node("HardSigmoid", "x", "h", alpha=1 / 6), node("Mul", "x h", "out")], constants),
+        Form("Add", [node("Add", "x x", "out")], constants),
+        Form("Sum of three", [node("Sum", "x x x", "out")], constants),
+        Form("Mul with a one", [node("Mul", "x one", "out")], constants),
+        Form("QuickGelu", [node("QuickGelu", "x", "out", MICROSOFT, alpha=1.0)], constants),
+        Form("FastGelu", [node("FastGelu", "x", "out", MICROSOFT)], constants),
+        Form("Gelu", [node("Gelu", "x", "out", MICROSOFT)], constants),
+        Form("FastGelu with a bias", [node("FastGelu", "x zeros", "out", MICROSOFT)], constants),
+        Form("BiasGelu", [node("BiasGelu", "x zeros", "out", MICROSOFT)], constants),
+        Form("Add, Relu", [added, node("Relu", "s", "out")], constants),
+        Form("Add, Max with a zero", [added, node("Max", "s zero", "out")], constants),
+    ]
+    x = rng.standard_normal((rows, width)).astype(dtype)
+    return Part(f"one element each, {rows} x {width} {np.dtype(dtype)}", x, forms)
 
 
 def activated(rng, rows: int, width: int, columns: int) -> Part:

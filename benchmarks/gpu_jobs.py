@@ -355,12 +355,10 @@ def _made(report: Report) -> Made:
     )
 
 
-USUAL = {
-    "execution_provider", "intra_op_num_threads", "use_deterministic_compute", "session.intra_op.allow_spinning",
-}  # fmt: skip
+USUAL = {"execution_provider", "intra_op_num_threads", "session.intra_op.allow_spinning"}
 
 
 def beyond(options: Mapping[str, str]) -> dict[str, str]:
     """What of the options a plain session does not have."""
-    full = ("graph_optimization_level", "ORT_ENABLE_ALL")
-    return {k: v for k, v in options.items() if k not in USUAL and (k, v) != full}
+    plain = (("graph_optimization_level", "ORT_ENABLE_ALL"), ("use_deterministic_compute", "1"))
+    return {k: v for k, v in options.items() if k not in USUAL and (k, v) not in plain}

@@ -228,6 +228,7 @@ def deployment_of(options: Mapping[str, str], target: str) -> Deployment:
         base,
         threads=int(options.get("intra_op_num_threads", base.threads)),
         level=levels[options.get("graph_optimization_level", LEVELS["all"])],
+        deterministic=options.get("use_deterministic_compute", "1") == "1",
         provider_options=tuple((k.removeprefix("cuda."), v) for k, v in options.items() if k.startswith("cuda.")),
         config=tuple((k, v) for k, v in others.items() if (k, v) not in QUIET),
     )

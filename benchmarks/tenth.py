@@ -67,7 +67,9 @@ def compared(path: Path, book: Rulebook, options: Options, seconds: float) -> li
     model = load(path)
     trial = trial_of(model, options, lambda *_: None, Ending(), ALONE)
     on_cuda = trial.deployment.target == "cuda"
-    workshop = Workshop(model, normalize(model).graph, book, Vocabulary(cuda=on_cuda, for_cuda=on_cuda))
+    workshop = Workshop(
+        model, normalize(model, for_cuda=on_cuda).graph, book, Vocabulary(cuda=on_cuda, for_cuda=on_cuda)
+    )
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
         tidied = load(stage(model, workshop.tidied, where / "tidied", "tidied.onnx", "tidied.onnx.data").path)

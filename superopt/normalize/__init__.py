@@ -6,8 +6,9 @@
     statics.py      what types alone decide          retyping.py    types that become known on the way
     sharing.py      equal initializers               duplicates.py  equal nodes
     dead.py         what nobody reads                batchnorm.py   BatchNormalization into its convolution
-    rule.py         what an identity is              arithmetic.py, broadcasting.py, casting.py, counting.py, layout.py,
-                                                     selection.py, telling.py: which there are
+    rule.py         what an identity is              arithmetic.py, broadcasting.py, casting.py, counting.py,
+                                                     infinite.py, layout.py, picking.py, selection.py, telling.py:
+                                                     which there are
     purity.py       what must never be touched       journal.py     what was done, what it may cost
     builder.py      the graph under construction     scope.py       what is known of it
     captures.py     what bodies read outside         inlining.py    a branch in the place of its If

@@ -34,8 +34,9 @@ def normalize(
     growth_cap: int | None = None,
     forbid: Collection[tuple[str, str]] = (),
     limit: int | None = None,
+    for_cuda: bool = False,
 ) -> Normalized:
-    """Tidy the model's graph.
+    """Tidy the model's graph, with what is faster on CUDA alone where it is for that.
 
     Its constants grow by at most `growth_cap` bytes in all (default: 1 MiB, or 1 % of them where that is more).
     Rewrites in `forbid`, as (name, place), are not made; with a `limit`, only the first so many of those made without.
@@ -44,7 +45,7 @@ def normalize(
     if model.opset not in OPSETS:
         return Normalized(graph, ())
     cap = default_cap(graph) if growth_cap is None else growth_cap
-    context = Context(model, Journal(forbid, limit), Budget(cap), Purity(model), Counter(names_in(graph)))
+    context = Context(model, Journal(forbid, limit), Budget(cap), Purity(model), Counter(names_in(graph)), for_cuda)
     for _ in range(ROUNDS):
         before, graph = graph, _round(context, graph, {}, {}, "")
         if graph is before:

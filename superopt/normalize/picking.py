@@ -1,4 +1,5 @@
-"""A function of a Where that picks one of two constants: a Where that picks between its values.
+"""A function of a Where that picks one of two constants: a Where that picks between its values. And a Where by what is
+not.
 
 As many nodes as before, and what was between them is gone: a limit that depends on a condition, cast and negated.
 """
@@ -44,4 +45,16 @@ def _value(function: Node, option: Tensor | None) -> Array | None:
         return None if to is None else option.numpy().astype(to)
 
 
-RULES = (Rule("function-of-choice", ("Neg", "Cast"), _of_choice),)
+def _by_not(node: Node, scope: Scope) -> Result:
+    """Where(Not(c), a, b) = Where(c, b, a)"""
+    condition, a, b = node.inputs
+    negated = scope.operator(condition, "Not")
+    if negated is None:
+        return None
+    return Replacement(make_node("Where", (negated.inputs[0], b, a), node.attributes, node.types), like=node)
+
+
+RULES = (
+    Rule("function-of-choice", ("Neg", "Cast"), _of_choice),
+    Rule("choice-by-not", ("Where",), _by_not),
+)

@@ -14,6 +14,7 @@ from superopt.normalize import (
     broadcasting,
     casting,
     counting,
+    infinite,
     layout,
     picking,
     selection,
@@ -34,7 +35,7 @@ from superopt.normalize.scope import Context, Scope, count_uses
 
 RULES = (
     *selection.RULES, *arithmetic.RULES, *casting.RULES, *picking.RULES, *layout.RULES, *counting.RULES,
-    *batchnorm.RULES, *telling.RULES, *broadcasting.RULES,
+    *infinite.RULES, *batchnorm.RULES, *telling.RULES, *broadcasting.RULES,
 )  # fmt: skip
 _BY_OPERATOR: dict[str, tuple[Rule, ...]] = {
     op: tuple(rule for rule in RULES if op in rule.ops) for op in {op for rule in RULES for op in rule.ops}

@@ -41,6 +41,8 @@ class Context:
     purity: Purity
     names: Counter[str]
     """In how many graphs each value's name occurs."""
+    for_cuda: bool = False
+    """Whether CUDA is what the model is for: some spellings are faster there alone."""
     fills: dict[Tensor, object] = field(default_factory=dict[Tensor, object])
     literals: dict[Node, Tensor | None] = field(default_factory=dict[Node, "Tensor | None"])
     unfoldable: set[Node] = field(default_factory=set[Node])

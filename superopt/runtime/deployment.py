@@ -26,6 +26,9 @@ QUIET: Pairs = (("session.inter_op.allow_spinning", "0"), ("session.intra_op.all
 """Of every session: threads that wait for work do not burn the time of others."""
 
 
+_DETERMINISTIC = "deterministic"
+
+
 @dataclass(frozen=True)
 class Deployment:
     """Everything of a session that is not the model; order of options does not matter, they are kept sorted."""
@@ -34,6 +37,8 @@ class Deployment:
     threads: int = field(default_factory=usable_cores)
     level: Level = "all"
     tf32: bool = True  # onnxruntime's own default; of no effect on the CPU
+    deterministic: bool = True
+    """Every run to the last bit as the one before. onnxruntime's default is not: threads add up as they come."""
     provider_options: Pairs = ()
     config: Pairs = ()
     free_dims: tuple[tuple[str, int], ...] = ()
@@ -45,6 +50,8 @@ class Deployment:
             raise BadOption(f"level: expected one of {', '.join(get_args(Level))}, found {self.level!r}")
         if self.threads < 1:
             raise BadOption(f"threads: expected at least 1, found {self.threads}")
+        if self.target == "cpu" and not self.deterministic:
+            raise BadOption("sums in any order are for the target cuda, found them for cpu")
         if self.target == "cpu" and self.provider_options:
             names = ", ".join(name for name, _ in self.provider_options)
             raise BadOption(f"provider options are for the target cuda, found {names} for cpu")
@@ -82,6 +89,7 @@ class Deployment:
         words = [self.target, f"threads={self.threads}", f"level={self.level}"]
         if self.target == "cuda":
             words += [f"{name}={value}" for name, value in sorted(self.provider_settings.items())]
+        words += [] if self.deterministic else [f"{_DETERMINISTIC}=0"]
         words += [f"{name}={value}" for name, value in self.config]
         words += [f"dim:{name}={size}" for name, size in self.free_dims]
         return " ".join(words)
@@ -103,6 +111,7 @@ def parse_deployment(text: str) -> Deployment:
             threads=int(threads),
             level=next(known for known in get_args(Level) if known == level),
             tf32=given.pop("use_tf32", "1") == "1",
+            deterministic=given.pop(_DETERMINISTIC, "1") == "1",
             provider_options=tuple((k, v) for k, v in given.items() if "." not in k and not k.startswith("dim:")),
             config=tuple((k, v) for k, v in given.items() if "." in k and not k.startswith("dim:")),
             free_dims=tuple((k.removeprefix("dim:"), int(v)) for k, v in given.items() if k.startswith("dim:")),

@@ -50,7 +50,7 @@ def python_code(deployment: Deployment, model: str = "model.onnx") -> str:
     lines = ["import itertools", ""] if d.captures_cuda_graph else []
     lines += ["import onnxruntime as ort", "", "options = ort.SessionOptions()"]
     lines.append(f"options.intra_op_num_threads = {d.threads}")
-    lines.append("options.use_deterministic_compute = True")
+    lines += ["options.use_deterministic_compute = True"] if d.deterministic else []
     if d.level != "all":
         lines.append(f"options.graph_optimization_level = ort.GraphOptimizationLevel.{LEVELS[d.level]}")
     for key, value in _config(d).items():
@@ -82,7 +82,7 @@ def flat_options(deployment: Deployment) -> dict[str, str]:
         "execution_provider": PROVIDERS[d.target],
         "intra_op_num_threads": str(d.threads),
         "graph_optimization_level": LEVELS[d.level],
-        "use_deterministic_compute": "1",
+        "use_deterministic_compute": str(int(d.deterministic)),
         **_config(d),
         **({f"cuda.{key}": value for key, value in _provider(d).items()} if d.target == "cuda" else {}),
         **{f"free_dimension.{name}": str(size) for name, size in d.free_dims},

@@ -24,7 +24,7 @@ _RUNNING = "onnxruntime cannot run the model"
 
 
 class Session:
-    """An onnxruntime session, sequential and deterministic.
+    """An onnxruntime session, sequential, and deterministic unless its deployment is not.
 
     Give a path wherever a model is large: onnxruntime then maps its external data, and an open session needs about the
     size of the weights; from bytes it needs three times that. `folder` is where bytes find their external data.
@@ -164,7 +164,7 @@ def _open(
     options.intra_op_num_threads = deployment.threads
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-    options.use_deterministic_compute = True
+    options.use_deterministic_compute = deployment.deterministic
     options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, LEVELS[deployment.level])
     if profile is not None:
         options.enable_profiling = True

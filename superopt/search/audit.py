@@ -141,7 +141,8 @@ class _Audit:
         self._confirm_vocabulary(base)
         self.tell("tidying again", "")
         growth = None if self.options.growth < 0 else self.options.growth
-        tidied = normalize(base, growth_cap=growth, forbid=set(self.report.left_out))
+        for_cuda = self.report.environment.target == "cuda"
+        tidied = normalize(base, growth_cap=growth, forbid=set(self.report.left_out), for_cuda=for_cuda)
         combined: set[Tensor] = set()
 
         def combining(model: Model, wanted: Sequence[Value]) -> Mapping[Value, Tensor]:
@@ -149,7 +150,7 @@ class _Audit:
             combined.update(found.values())
             return found
 
-        cuda = self.report.environment.target == "cuda" and self.report.prediction is None
+        cuda = for_cuda and self.report.prediction is None
         vocabulary = Vocabulary(contrib=self.options.allow == "contrib", cuda=cuda)
         workshop = Workshop(base, tidied.graph, book, vocabulary, combining)
         trace = [heard(record) for record in self.report.trace]
@@ -157,7 +158,7 @@ class _Audit:
         self.passes = Counter(rewrite.name for rewrite in tidied.rewrites)
         graph = self._replayed(workshop, trace)
         if self.report.mutants:
-            searched = normalize(base, growth_cap=growth) if self.report.left_out else tidied
+            searched = normalize(base, growth_cap=growth, for_cuda=for_cuda) if self.report.left_out else tidied
             rewriter = Rewriter(book.registry, base.opset, vocabulary, base.functions)
             self._confirm_descriptions(book, searched.graph, rewriter)
         self._confirm_result(base, graph, _origins(base.graph, tidied.graph, graph, combined))

@@ -124,9 +124,9 @@ class _Calibration:
         for path in paths:
             self.tell("loading", path.name)
             model = load(path)
-            tidied = normalize(model, growth_cap=growth)
             trial = Trial(model, self.options, self.tell, self.ending)
             for_cuda = trial.deployment.target == "cuda"
+            tidied = normalize(model, growth_cap=growth, for_cuda=for_cuda)
             vocabulary = Vocabulary(contrib=self.options.allow == "contrib", for_cuda=for_cuda)
             found.append(_Subject(path, trial, Workshop(model, tidied.graph, book, vocabulary), tidied.rewrites))
         return found

@@ -24,6 +24,8 @@ _UNEVEN_FROM = 3  # threads: with fewer there is nothing to even out
 _DOMAINS = frozenset(("", "ai.onnx.ml", "com.microsoft"))
 _CONVOLUTIONS = frozenset(("Conv", "ConvTranspose", "FusedConv"))
 _PRODUCTS = frozenset(("MatMul", "Gemm", "FusedMatMul", "FusedGemm"))
+_SUMS = frozenset(("ReduceLogSum", "ReduceMean", "ReduceSum", "ReduceSumSquare"))
+"""Those for which onnxruntime has CUDA kernels of its own, which threads add up in as they come."""
 _HALF = frozenset((DType.FLOAT16, DType.BFLOAT16))
 # Bits of onnxruntime's mask: flash, memory-efficient, cuDNN's, and the plain products.
 _ATTENTION_KERNELS = ("1", "2", "8", "16")
@@ -37,6 +39,7 @@ class Choice:
     dimension: str
     threads: int | None = None
     level: Level | None = None
+    deterministic: bool | None = None
     provider_options: Pairs = ()
     config: Pairs = ()
     without: tuple[str, ...] = ()
@@ -46,6 +49,7 @@ class Choice:
     def text(self) -> str:
         words = [] if self.threads is None else [f"threads={self.threads}"]
         words += [] if self.level is None else [f"level={self.level}"]
+        words += [] if self.deterministic is None else [f"use_deterministic_compute={int(self.deterministic)}"]
         words += [f"without {name}" for name in self.without]
         return " ".join([*words, *(f"{name}={value}" for name, value in (*self.provider_options, *self.config))])
 
@@ -60,6 +64,7 @@ class Choice:
             to,
             threads=to.threads if self.threads is None else self.threads,
             level=self.level or to.level,
+            deterministic=to.deterministic if self.deterministic is None else self.deterministic,
             provider_options=tuple({**kept, **dict(self.provider_options)}.items()),
             config=tuple({**dict(to.config), **dict(self.config)}.items()),
         )
@@ -140,6 +145,8 @@ def _on_cuda(contents: Contents) -> Iterator[Choice]:
     kinds = (_of_attention, _of_convolutions) if contents.mostly_attends else (_of_convolutions, _of_attention)
     for choices in kinds:
         yield from choices(contents)
+    if contents.any_of(_SUMS):
+        yield Choice("sums", deterministic=False)
     if contents.is_half and contents.any_of(_PRODUCTS):
         yield Choice("matrix products", config=(("ep.cuda.enable_gemm_auto_tune", "1"),))
 

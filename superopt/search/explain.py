@@ -48,10 +48,9 @@ def explain(path: Path, asked: Sequence[str], options: Options, report: Report |
     model = load(path)
     base = raised(model, options.opset) if options.opset else model
     growth = None if options.growth < 0 else options.growth
-    tidied = normalize(base, growth_cap=growth, forbid=set(report.left_out) if report is not None else ())
-    vocabulary = Vocabulary(
-        contrib=options.allow == "contrib", cuda=_is_on_cuda(options, report), for_cuda=_is_for_cuda(options, report)
-    )
+    for_cuda, forbid = _is_for_cuda(options, report), set(report.left_out) if report is not None else ()
+    tidied = normalize(base, growth_cap=growth, forbid=forbid, for_cuda=for_cuda)
+    vocabulary = Vocabulary(contrib=options.allow == "contrib", cuda=_is_on_cuda(options, report), for_cuda=for_cuda)
     explainer = _Explainer(base, tidied, open_rulebook(options.rules), vocabulary, report)
     tell("explaining", ", ".join(asked))
     return ExplainReport(explained=[found for name in asked for found in explainer.explain(name)])

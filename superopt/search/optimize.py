@@ -121,7 +121,8 @@ class _Run:
 
     def outcome(self) -> Outcome:
         self.tell("rewriting", "")
-        tidied = normalize(self.base, growth_cap=self.growth)
+        for_cuda = self.trial.deployment.target == "cuda"
+        tidied = normalize(self.base, growth_cap=self.growth, for_cuda=for_cuda)
         if tidied.rewrites:
             self.ending.is_worthwhile()
         book = open_rulebook(self.options.rules)

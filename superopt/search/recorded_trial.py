@@ -73,7 +73,8 @@ class RecordedTrial(Trial):
         if not others or self._was_compared({other.text for other in others}):
             return Foreseen(usual)
         growth = None if self.options.growth < 0 else self.options.growth
-        tidied, costs = normalize(self.model, growth_cap=growth).graph, self.costs
+        for_cuda = self.deployment.target == "cuda"
+        tidied, costs = normalize(self.model, growth_cap=growth, for_cuda=for_cuda).graph, self.costs
         assert costs is not None
         with costs.opened() as cache:
             return foresee(tidied, self.symbol_sizes(), usual, others, lambda d: RecordedTimer(d, cache, self.machine))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model
 from superopt.ir.onnx.stats import total_bytes
-from superopt.normalize import normalize
+from superopt.normalize import Normalized, normalize
 from superopt.report import CheckReport, Rewrite
 from superopt.runtime.deployment import Deployment
 from superopt.search.ending import Ending
@@ -163,23 +163,26 @@ class Repairer:
         self.notes.append(f"{rules} in region {guilty.kind} changed the outputs, left out: {reason}")
         return shortened(steps - 1, len(trace))
 
+    def _tidied(self, limit: int | None = None) -> Normalized:
+        for_cuda = self.workshop.vocabulary.for_cuda
+        return normalize(self.model, growth_cap=self.growth, forbid=self.forbidden, limit=limit, for_cuda=for_cuda)
+
     def _differs(self, trace: Sequence[Traced]) -> bool:
         graph, _, _ = self.workshop.build(trace)
         return self.check(graph).status == "different"
 
     def _forbid_guilty_pass(self, reason: str) -> None:
-        found = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden)
+        found = self._tidied()
         if not found.rewrites:
             return
 
         def differs(count: int) -> bool:
-            prefix = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden, limit=count)
-            return self.check(prefix.graph).status == "different"
+            return self.check(self._tidied(count).graph).status == "different"
 
         guilty = found.rewrites[_first(len(found.rewrites), differs) - 1]
         self.forbidden.add((guilty.name, guilty.place))
         self.notes.append(f"{guilty.name} at {guilty.place} changed the outputs and was left out: {reason}")
-        tidied = normalize(self.model, growth_cap=self.growth, forbid=self.forbidden)
+        tidied = self._tidied()
         self.passes = tidied.rewrites
         self.workshop = Workshop(self.model, tidied.graph, self.workshop.book, self.workshop.vocabulary)
 

@@ -57,9 +57,10 @@ def done(
     growth_cap: int | None = None,
     forbid: Collection[tuple[str, str]] = (),
     limit: int | None = None,
+    for_cuda: bool = False,
 ) -> Done:
     parsed = parse(data)
-    result = normalize(parsed, growth_cap=growth_cap, forbid=forbid, limit=limit)
+    result = normalize(parsed, growth_cap=growth_cap, forbid=forbid, limit=limit, for_cuda=for_cuda)
     after = encode(parsed, result.graph).SerializeToString()
     return Done(data, after, result.rewrites, result.graph is parsed.graph)
 

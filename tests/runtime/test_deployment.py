@@ -28,6 +28,7 @@ def test_order_of_options_does_not_matter():
         Deployment("cuda", 2, config=(("session.x", "1"),)),
         Deployment("cuda", 2, free_dims=(("n", 4),)),
         Deployment("cuda", 2, level="basic"),
+        Deployment("cuda", 2, deterministic=False),
         Deployment("cuda", 3),
         Deployment("cpu", 2),
     ],
@@ -74,6 +75,7 @@ def test_nonsense_is_refused(wrong: object, says: str):
         Deployment("cpu", 2),
         Deployment("cpu", 1, level="basic", config=(("session.dynamic_block_base", "4"),)),
         Deployment("cuda", 16, tf32=False),
+        Deployment("cuda", 16, deterministic=False),
         Deployment(
             "cuda", 16, provider_options=(("enable_cuda_graph", "1"), ("prefer_nhwc", "1")),
             config=(("ep.cuda.enable_gemm_auto_tune", "1"),), free_dims=(("batch", 4),),
@@ -88,7 +90,8 @@ def test_a_deployment_is_read_from_its_text(given: Deployment):
     "text",
     ["", "cpu", "tpu threads=1 level=all", "cpu threads=0 level=all", "cpu threads=x level=all", "cpu level=all",
      "cpu threads=1 level=most", "cpu threads=1 level=all prefer_nhwc=1", "cpu threads=1  level=all",
-     "cuda threads=1 level=all", "cpu threads=1 level=all dim:n=x", "cpu threads=1 threads=1 level=all"],
+     "cuda threads=1 level=all", "cpu threads=1 level=all deterministic=0",
+     "cpu threads=1 level=all dim:n=x", "cpu threads=1 threads=1 level=all"],
 )  # fmt: skip
 def test_what_is_no_deployment_is_refused(text: str):
     with pytest.raises(BadOption, match="expected a deployment, found"):

@@ -77,6 +77,10 @@ def test_only_what_is_not_the_default_is_said():
     cuda = python_code(Deployment("cuda", 2))
     assert "use_tf32" not in cuda
     assert "capture" not in cuda
+    assert "deterministic" in cuda
+    free = Deployment("cuda", 2, deterministic=False)
+    assert "deterministic" not in python_code(free)
+    assert flat_options(free)["use_deterministic_compute"] == "0"
     assert '"use_tf32": "0"' in python_code(Deployment("cuda", 2, tf32=False))
 
 

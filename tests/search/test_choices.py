@@ -45,7 +45,18 @@ def test_a_gpu_is_asked_for_what_the_model_can_feel():
     assert "sdpa_kernel=1" in texts(CUDA, Contents(frozenset(("MultiHeadAttention",))))
     tuned = Contents(frozenset(("MatMul",)), frozenset((DType.FLOAT16,)))
     assert set(texts(CUDA, tuned)) - set(plain) == {"ep.cuda.enable_gemm_auto_tune=1"}
+    summing = Contents(frozenset(("ReduceSum",)))
+    assert set(texts(CUDA, summing)) - set(plain) == {"use_deterministic_compute=0"}
+    assert texts(CPU, summing) == texts(CPU)
     assert len(texts(CUDA, Contents(opaque=True))) > len(with_convolutions)
+
+
+def test_sums_in_any_order_are_a_deployment_of_their_own():
+    [sums] = (c for c in options_for(CUDA, Contents(frozenset(("ReduceMean",)))) if c.dimension == "sums")
+    free = sums.applied(CUDA)
+    assert not free.deterministic
+    assert free.digest != CUDA.digest
+    assert sums.applied(free) == free
 
 
 def test_how_kernels_are_searched_for_can_be_taken_back():

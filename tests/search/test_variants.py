@@ -10,6 +10,7 @@ from superopt.ir.graph import Graph
 from superopt.ir.onnx import Model
 from superopt.normalize import Normalized
 from superopt.report import CheckReport, Rewrite, TimingReport
+from superopt.rewrite.emit import Vocabulary
 from superopt.rewrite.rewriter import Step
 from superopt.search import variants
 from superopt.search.hunted import Gain, Hunted
@@ -35,7 +36,9 @@ class Passes:
         growth_cap: int | None = None,
         forbid: Collection[tuple[str, str]] = (),
         limit: int | None = None,
+        for_cuda: bool = False,
     ) -> Normalized:
+        assert for_cuda  # as the vocabulary has it
         made = [n for n in self.names if (f"rule-{n}", f"node-{n}") not in forbid][:limit]
         rewrites = tuple(Rewrite(name=f"rule-{n}", place=f"node-{n}", proof="none") for n in made)
         return Normalized(Graph((), (), (), (), (), name="".join(made)), rewrites)
@@ -52,7 +55,7 @@ class Shop:
 
     def __init__(self, tidied: Graph) -> None:
         self.tidied = tidied
-        self.book = self.vocabulary = None
+        self.book, self.vocabulary = None, Vocabulary(for_cuda=True)
 
     def build(self, trace: Sequence[Traced]) -> tuple[Graph, list[Traced], list[str]]:
         name = self.tidied.name + "".join(step.results[0] for record in trace for step in record.steps)
@@ -62,7 +65,7 @@ class Shop:
 def repaired(monkeypatch: pytest.MonkeyPatch, passes: Passes, regions: Sequence[str] = "") -> Variant:
     monkeypatch.setattr(variants, "normalize", passes.normalize)
     monkeypatch.setattr(variants, "Workshop", lambda model, tidied, book, vocabulary: Shop(tidied))
-    tidied = passes.normalize(MODEL)
+    tidied = passes.normalize(MODEL, for_cuda=True)
     kinds = list(dict.fromkeys(regions))
     trace = tuple(
         Traced((letters,), tuple(Step(f"rule-{s}", (s,), {}) for s in letters), kind=kinds.index(letters))
