@@ -141,6 +141,7 @@ def limits(rng, rows: int, width: int) -> Part:
 def pointwise(rng, rows: int, width: int, dtype: type = np.float16) -> Part:
     """Kernels that read each element once: which of them are as fast as memory is?"""
     constants = {"zero": np.array(0, dtype), "zeros": np.zeros(width, dtype), "one": np.array(1, dtype)}
+    constants["six"] = np.array(6, dtype)
     added = node("Add", "x x", "s")
     forms = [
         Form("Relu", [node("Relu", "x", "out")], constants),
@@ -150,6 +151,11 @@ def pointwise(rng, rows: int, width: int, dtype: type = np.float16) -> Part:
         Form("PRelu of nothing", [node("PRelu", "x zero", "out")], constants),
         Form("Clip", [node("Clip", "x zero", "out")], constants),
         Form("HardSwish", [node("HardSwish", "x", "out")], constants),
+        Form("Clip between zero and six", [node("Clip", "x zero six", "out")], constants),
+        Form("HardSigmoid", [node("HardSigmoid", "x", "out", alpha=1 / 6, beta=0.0)], constants),
+        Form("Max with a zero, Min with a six", [node("Max", "x zero", "m"), node("Min", "m six", "out")], constants),
+        Form("Sigmoid, Mul", [node("Sigmoid", "x", "h"), node("Mul", "x h", "out")], constants),
+        Form("ScaledSiLU", [node("ScaledSiLU", "x", "out", MICROSOFT, alpha=1.0)], constants),
         Form("HardSigmoid, Mul", [node("HardSigmoid", "x", "h", alpha=1 / 6), node("Mul", "x h", "out")], constants),
         Form("Add", [node("Add", "x x", "out")], constants),
         Form("Sum of three", [node("Sum", "x x x", "out")], constants),

@@ -39,6 +39,7 @@ FIRST = (
 FURTHER = (
     "vit_b_16",
     "gpt2",
+    "mobilenet_v2",
     "mobilenet_v3_large",
     "distilbert",
     "t5_small_encoder",

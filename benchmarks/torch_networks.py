@@ -84,6 +84,7 @@ BUILDERS: dict[str, Callable[[int, str], Network]] = {
     "efficientnet_b0": pictures("efficientnet_b0"),
     "gpt2": words("GPT2LMHeadModel", "GPT2Config", 64, masked=True),
     "inception_v3": pictures("inception_v3", 299, aux_logits=False, init_weights=False),
+    "mobilenet_v2": pictures("mobilenet_v2"),
     "mobilenet_v3_large": pictures("mobilenet_v3_large"),
     "resnet50": pictures("resnet50"),
     "resnext50_32x4d": pictures("resnext50_32x4d"),
