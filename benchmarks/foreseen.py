@@ -60,7 +60,7 @@ def lines(costs: Costs, models: Sequence[Path], measured: Mapping[str, tuple[str
             if path.stem not in measured or not convolves(contents_of(model)):
                 continue
             found = foresee(
-                normalize(model).graph, {}, usual, alternatives(usual, deployments),
+                normalize(model, for_cuda=usual.target == "cuda").graph, {}, usual, alternatives(usual, deployments),
                 lambda deployment: RecordedTimer(deployment, cache, machine),
             )  # fmt: skip
             yield line(path.stem, measured[path.stem], found)
