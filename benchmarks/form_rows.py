@@ -78,6 +78,7 @@ def limits(rng, rows: int, width: int) -> Part:
         "g": (1 + drawn(rng, width)).astype(np.float16), "two": np.array([rows, width]),
         "none": np.array(0, np.float16), "one_none": np.zeros((1, 1), np.float16), "scalar": np.zeros(0, np.int64),
         "ones": np.ones((1, rows), np.float16), "ones_": np.ones((width, 1), np.float16),
+        "row": np.array([1, rows * width]), "last": np.array([1]),
         "grouped": np.array([rows, 1, width]),
     }  # fmt: skip
     infinite = [node("Cast", "x", "f", to=single), node("IsInf", "f", "i")]
@@ -112,6 +113,23 @@ def limits(rng, rows: int, width: int) -> Part:
         *(
             Form(f"Shrink, {op}, Clip", [*added(op), *if_none, clip], constants)
             for op in ("ReduceSum", "ReduceL1", "ReduceL2", "ReduceMean")
+        ),
+        Form(
+            "Shrink, ReduceSum of one row, Clip",
+            [shrunk, node("Reshape", "s row", "r"), node("ReduceSum", "r last", "n"), node("Equal", "n none", "e"),
+             node("Reshape", "e scalar", "a"), *if_none, clip],
+            constants,
+        ),
+        Form(
+            "Shrink, ReduceSum of rows and of their sums, Clip",
+            [shrunk, node("ReduceSum", "s last", "r"), node("ReduceSum", "r", "n", keepdims=0),
+             node("Equal", "n none", "a"), *if_none, clip],
+            constants,
+        ),
+        Form(
+            "Shrink, ReduceSum, Clip between constants or not",
+            [*added("ReduceSum"), node("Clip", "x _less less", "c"), node("Where", "a x c", "out")],
+            constants,
         ),
         Form("Shrink, products with ones, Clip", [*in_products, *scalars, clip], constants),
         Form("Shrink alone", [node("Shrink", "x", "out", lambd=65504.0)], constants),

@@ -26,6 +26,8 @@ PROOF = "by definition, for every value of float16, infinities and NaN among the
 MOST = float(np.finfo(np.float16).max)
 _EQUAL_OF_FLOATS = 11
 """The opset since which Equal compares float16."""
+_SUM_TAKES_AXES = 13
+"""The opset since which the axes of ReduceSum are an input."""
 
 
 def _any_infinite(node: Node, scope: Scope) -> Result:
@@ -45,12 +47,12 @@ def _any_infinite(node: Node, scope: Scope) -> Result:
     if total.op == "ReduceMax" and not _has_elements(x):
         return None
     kept = make_node("Shrink", (x,), {"lambd": MOST}, (x.type,))
-    added = make_node("ReduceSum", (Value(kept), *total.inputs[1:]), total.attributes, _in_halves(total))
+    added, axes = _sum_like(total, kept, scope)
     zero = Constant(ArrayTensor(np.zeros((), np.float16)))
     none = make_node("Equal", (Value(added), Value(zero)), {}, node.types)
     return Replacement(
         make_node("Not", (Value(none),), {}, node.types),
-        constants=((zero, "_zero"),),
+        constants=((zero, "_zero"), *((constant, "_axes") for constant in axes)),
         inner=((kept, "_infinite"), (added, "_sum"), (none, "_none")),
         proof=PROOF,
     )
@@ -81,6 +83,17 @@ def _source(value: Value | None, scope: Scope) -> Value | None:
     cast = scope.operator(value, "Cast")
     source = value if cast is None or target(cast) not in (DType.FLOAT32, DType.FLOAT64) else cast.inputs[0]
     return source if dtype_of(source) is DType.FLOAT16 else None
+
+
+def _sum_like(total: Node, kept: Node, scope: Scope) -> tuple[Node, tuple[Constant, ...]]:
+    """The sum over the axes of another reduction, and a constant made for it: ReduceSum was given its axes as an input
+    before ReduceMax was."""
+    attributes = dict(total.attributes)
+    axes = attributes.pop("axes", None)
+    if axes is None or scope.opset < _SUM_TAKES_AXES:
+        return make_node("ReduceSum", (Value(kept), *total.inputs[1:]), total.attributes, _in_halves(total)), ()
+    constant = Constant(ArrayTensor(np.array(axes, np.int64)))
+    return make_node("ReduceSum", (Value(kept), Value(constant)), attributes, _in_halves(total)), (constant,)
 
 
 def _in_halves(node: Node) -> tuple[Type]:

@@ -121,6 +121,20 @@ def test_an_answer_for_each_row_leaves_limits_alone() -> None:
     assert LIMITS not in outcome.names
 
 
+@pytest.mark.parametrize("opset", [12, 13, 17])
+@pytest.mark.parametrize("reduction", ["ReduceMax", "ReduceSum"])
+def test_axes_are_given_as_the_opset_has_them(opset: int, reduction: str) -> None:
+    asked = "d = Cast<to=1>(x) b = IsInf(d) i = Cast<to=7>(b)"
+    by_input = reduction == "ReduceSum" and opset >= 13
+    reduced = f"{reduction}(i, axes)" if by_input else f"{reduction}<axes=[0,1]>(i)"
+    body = f"{asked} s = {reduced} c = Cast<to=9>(s) {IN_TWO}"
+    constants = f"{CONSTANTS}, int64[2] axes = {{0,1}}" if by_input else CONSTANTS
+    data = model(f"g (float16[2,4] x) => (float16[2,4] y) <{constants}> {{ {body} }}", opset=opset)
+    for rest in ((), (np.inf,), (np.nan, -np.inf)):
+        outcome = held(data, {"x": drawn(*rest)}, for_cuda=True)
+        assert {ANY, LIMITS} <= set(outcome.names)
+
+
 def test_a_choice_by_what_is_not_is_turned() -> None:
     data = model("g (bool[n] c, float[n] a, float[n] b) => (float[n] y) { d = Not(c) y = Where(d, a, b) }")
     outcome = held(data, {"c": np.array([True, False, True])})
