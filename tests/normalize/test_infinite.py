@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
+from superopt.runtime.deployment import Deployment
+from superopt.runtime.session import Session
+from superopt.runtime.target import cuda_state
 from tests.graphs import assert_same, run
 from tests.normalize.models import done, held, model
 
@@ -69,6 +72,20 @@ def test_nothing_finite_and_no_nan_hides_what_is_infinite() -> None:
         x = np.concatenate([*parts, np.zeros(0, np.float16)])
         [found] = run(outcome.after, {"x": x})
         assert found == answer
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_on_the_device_the_answers_are_the_same(deterministic: bool) -> None:
+    if not cuda_state().works:
+        pytest.skip(cuda_state().reason)
+    data = model(f"g (float16[n] x) => (float16[n] y, bool c) <{CONSTANTS}> {{ {LEGACY} {CLIPPED} }}")
+    after = done(data, for_cuda=True).after
+    with Session(after, Deployment("cuda", 1, deterministic=deterministic)) as session:
+        for parts in ([FINITE], [FINITE, NONE], [FINITE, INFINITE], [FINITE, NONE, INFINITE[1:]], [INFINITE, INFINITE]):
+            feeds = {"x": np.concatenate(parts)}
+            expected, found = run(data, feeds), session.run(feeds)
+            assert_same(expected, list(found.values()))
 
 
 def test_a_cpu_is_asked_as_before() -> None:
