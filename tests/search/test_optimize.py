@@ -119,8 +119,8 @@ def test_a_wrong_pass_is_caught_by_the_real_check(monkeypatch: pytest.MonkeyPatc
     """Relu becomes Abs: the check says so, halving finds it, the rest is kept."""
     honest = variants.normalize
 
-    def wrong(model, *, growth_cap=None, forbid=(), limit=None):
-        found = honest(model, growth_cap=growth_cap, forbid=forbid, limit=limit)
+    def wrong(model, *, growth_cap=None, forbid=(), limit=None, for_cuda=False):
+        found = honest(model, growth_cap=growth_cap, forbid=forbid, limit=limit, for_cuda=for_cuda)
         if ("relu-to-abs", "y") in forbid or (limit is not None and len(found.rewrites) >= limit):
             return found
         graph = found.graph
