@@ -300,7 +300,8 @@ def _row(choice: Choice, against: Deployment, verdict: Literal["failed", "not tr
 def _settled(
     rung: Deployment, base: Deployment, verdict: Literal["failed", "different"] | None, note: str
 ) -> DeploymentTrial:
-    added = [f"{name}={value}" for name, value in rung.provider_options if (name, value) not in base.provider_options]
+    known = base.text.split(" ")
+    added = [word for word in rung.text.split(" ") if word not in known]
     return DeploymentTrial(
         change=" ".join(added), dimension="settled before", against=base.text, verdict=verdict or "faster",
         speedup=None, interval=None, kept=verdict is None, note=note or "the original gains by it",

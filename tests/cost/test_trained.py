@@ -40,6 +40,7 @@ def test_options_that_kernels_depend_on_have_prices_of_their_own() -> None:
     assert start_of(others, "NVIDIA H200") != start_of(RECORDED, "NVIDIA H200")
     assert learned(others, H200) == start_of(others, "NVIDIA H200")
     assert learned(RECORDED, replace(H200, device="another GPU")) is None
+    assert learned(replace(RECORDED, deterministic=False), H200) is None
     searched = replace(others, provider_options=(*others.provider_options, ("cudnn_conv_algo_search", "HEURISTIC")))
     assert learned(searched, H200) == learned(others, H200)
     strange = replace(RECORDED, config=(("session.strange", "1"),))

@@ -262,6 +262,13 @@ def test_the_search_starts_from_what_is_settled():
     assert found.tried[0].kept
 
 
+def test_all_that_a_rung_asks_for_is_told():
+    free = replace(GRAPH, deterministic=False)
+    found = on_a_ladder(FakeStand(lambda d: 1.0 if d.deterministic else 0.5), (CUDA, free))
+    assert found.best == free
+    assert found.tried[0].change == "enable_cuda_graph=1 deterministic=0"
+
+
 def test_a_rung_that_answers_otherwise_gives_way_to_the_one_below():
     stand = FakeStand(
         lambda d: 0.5 if d.captures_cuda_graph else 1.0, differs=lambda d: "wrong" if "prefer_nhwc" in d.text else ""
