@@ -62,13 +62,6 @@ def norms(rng, rows: int, width: int, together: int) -> Part:
     return Part(f"norms of sums, {rows} x {width}", x, forms)
 
 
-def replaced(read: onnx.NodeProto, name: str, by: str) -> onnx.NodeProto:
-    copy = onnx.NodeProto()
-    copy.CopyFrom(read)
-    copy.input[:] = [by if each == name else each for each in read.input]
-    return copy
-
-
 def limits(rng, rows: int, width: int) -> Part:
     """What T5 does behind each sum in 16 bits: limits that depend on whether anything is infinite, and a normalization
     by squares."""
@@ -97,12 +90,12 @@ def limits(rng, rows: int, width: int) -> Part:
         shrunk,
         node("MatMul", "ones s", "p"),
         node("MatMul", "p ones_", "q"),
-        node("Equal", "q one_none", "a"),
+        node("Equal", "q one_none", "e"),
+        node("Reshape", "e scalar", "a"),
     ]
     asked = [node("IsAllFinite", "x", "a", MICROSOFT, isinf_only=1)]
     if_any = [node("Where", "a less most", "h"), node("Where", "a _less _most", "l")]
     if_none = [node("Where", "a most less", "h"), node("Where", "a _most _less", "l")]
-    scalars = [node("Reshape", "a scalar", "c"), *(replaced(each, "a", "c") for each in if_none)]
     clip, between = node("Clip", "x l h", "out"), [node("Min", "x h", "u"), node("Max", "u l", "out")]
 
     def normalized(op: str, domain: str = "", **attributes) -> list[onnx.NodeProto]:
@@ -131,7 +124,7 @@ def limits(rng, rows: int, width: int) -> Part:
             [*added("ReduceSum"), node("Clip", "x _less less", "c"), node("Where", "a x c", "out")],
             constants,
         ),
-        Form("Shrink, products with ones, Clip", [*in_products, *scalars, clip], constants),
+        Form("Shrink, products with ones, Clip", [*in_products, *if_none, clip], constants),
         Form("Shrink alone", [node("Shrink", "x", "out", lambd=65504.0)], constants),
         Form("Shrink, ReduceSum", [shrunk, node("ReduceSum", "s", "out", keepdims=0)], constants),
         Form("the largest, Clip", [*largest, *if_any, clip], constants),
@@ -158,8 +151,8 @@ def limits(rng, rows: int, width: int) -> Part:
 
 def pointwise(rng, rows: int, width: int, dtype: type = np.float16) -> Part:
     """Kernels that read each element once: which of them are as fast as memory is?"""
-    constants = {"zero": np.array(0, dtype), "zeros": np.zeros(width, dtype), "one": np.array(1, dtype)}
-    constants["six"] = np.array(6, dtype)
+    constants = {name: np.array(value, dtype) for name, value in (("zero", 0), ("one", 1), ("six", 6))}
+    constants["zeros"] = np.zeros(width, dtype)
     added = node("Add", "x x", "s")
     forms = [
         Form("Relu", [node("Relu", "x", "out")], constants),

@@ -68,7 +68,7 @@ def learned(deployment: Deployment, machine: Machine) -> Coefficients | None:
 def _options(deployment: Deployment) -> frozenset[tuple[str, str]]:
     """Those that kernels depend on: not threads of the CPU, nor how kernels are searched for."""
     options = {*deployment.provider_settings.items(), *deployment.config, ("level", deployment.level)}
-    options |= set() if deployment.deterministic else {("deterministic", "0")}
+    options |= set() if deployment.deterministic else {("use_deterministic_compute", "0")}
     return frozenset((name, value) for name, value in options if name not in _INDIFFERENT)
 
 

@@ -26,7 +26,7 @@ QUIET: Pairs = (("session.inter_op.allow_spinning", "0"), ("session.intra_op.all
 """Of every session: threads that wait for work do not burn the time of others."""
 
 
-_DETERMINISTIC = "deterministic"
+_DETERMINISTIC = "use_deterministic_compute"
 
 
 @dataclass(frozen=True)

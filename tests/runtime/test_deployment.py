@@ -90,7 +90,7 @@ def test_a_deployment_is_read_from_its_text(given: Deployment):
     "text",
     ["", "cpu", "tpu threads=1 level=all", "cpu threads=0 level=all", "cpu threads=x level=all", "cpu level=all",
      "cpu threads=1 level=most", "cpu threads=1 level=all prefer_nhwc=1", "cpu threads=1  level=all",
-     "cuda threads=1 level=all", "cpu threads=1 level=all deterministic=0",
+     "cuda threads=1 level=all", "cpu threads=1 level=all use_deterministic_compute=0",
      "cpu threads=1 level=all dim:n=x", "cpu threads=1 threads=1 level=all"],
 )  # fmt: skip
 def test_what_is_no_deployment_is_refused(text: str):

@@ -266,7 +266,7 @@ def test_all_that_a_rung_asks_for_is_told():
     free = replace(GRAPH, deterministic=False)
     found = on_a_ladder(FakeStand(lambda d: 1.0 if d.deterministic else 0.5), (CUDA, free))
     assert found.best == free
-    assert found.tried[0].change == "enable_cuda_graph=1 deterministic=0"
+    assert found.tried[0].change == "enable_cuda_graph=1 use_deterministic_compute=0"
 
 
 def test_a_rung_that_answers_otherwise_gives_way_to_the_one_below():
