@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from superopt.ir.graph import Node, Value
+
 _OPERATORS = {
     "view": "Reshape Squeeze Unsqueeze Flatten Identity Dropout Shape Size Constant",
     "function": """
@@ -25,3 +27,13 @@ _OPERATORS = {
 }
 
 KINDS = {op: kind for kind, operators in _OPERATORS.items() for op in operators.split()}
+
+_ASKING = frozenset(("Shape", "Size", "Constant"))
+"""Views that give something else than what they are given."""
+
+
+def is_view(value: Value) -> bool:
+    """Whether it is another one under another shape. It lies where that lies, but for a result of the model, which has
+    a place of its own: there it is copied to."""
+    node = value.producer
+    return isinstance(node, Node) and KINDS.get(node.kind) == "view" and node.kind not in _ASKING

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
+from superopt.cost import traffic
 from superopt.cost.coefficients import PRIORS, Coefficients
 from superopt.cost.columns import Amounts, Column
 from superopt.cost.features import amounts
 from superopt.cost.fit import OF_REGIONS, Observation, fit
 from superopt.cost.fusions import ALONE, roles
+from superopt.cost.kinds import is_view
 from superopt.cost.layouts import movements
 from superopt.cost.manner import ON_A_CPU, Manner
 from superopt.cost.measures import Measures
@@ -41,15 +44,17 @@ class Predictor:
     def coefficients(self) -> Coefficients:
         return self._coefficients
 
-    def region(self, graph: Graph) -> float:
-        """Seconds of the nodes that run; weight-only ones are free."""
+    def region(self, graph: Graph, given: Iterable[Value] = ()) -> float:
+        """Seconds of the nodes that run; weight-only ones are free. What is `given` are results of a whole model."""
         running, played = self._running(graph)
-        return sum(self.node(n, played.get(n, ALONE)) for n in running)
+        return sum(self.node(n, played.get(n, ALONE)) for n in running) + self._coefficients.price(self._copies(given))
 
-    def exchanged(self, before: Graph, after: Graph) -> tuple[float, float]:
+    def exchanged(
+        self, before: Graph, after: Graph, given_before: Iterable[Value] = (), given_after: Iterable[Value] = ()
+    ) -> tuple[float, float]:
         """Seconds of the work that `after` no longer asks for, and of what it asks for besides: what both ask for is
         equally mispriced on both sides."""
-        old, new = dict(self.amounts(before)), dict(self.amounts(after))
+        old, new = dict(self.amounts(before, given_before)), dict(self.amounts(after, given_after))
         changes = [self._coefficients.of(c) * (new.get(c, 0.0) - old.get(c, 0.0)) for c in sorted({*old, *new})]
         return -sum(c for c in changes if c < 0.0), sum(c for c in changes if c > 0.0)
 
@@ -63,14 +68,17 @@ class Predictor:
             seconds = priced[role] = self._coefficients.price(self._amounts(node, role))
         return seconds
 
-    def amounts(self, graph: Graph) -> Amounts:
+    def amounts(self, graph: Graph, given: Iterable[Value] = ()) -> Amounts:
         """What the region's nodes ask of the device, added up."""
         running, played = self._running(graph)
+        asked = [self._amounts(node, played.get(node, ALONE)) for node in running]
         total: dict[Column, float] = {}
-        for node in running:
-            for column, amount in self._amounts(node, played.get(node, ALONE)):
-                total[column] = total.get(column, 0.0) + amount
+        for column, amount in chain(*asked, self._copies(given)):
+            total[column] = total.get(column, 0.0) + amount
         return tuple(sorted(total.items()))
+
+    def _copies(self, given: Iterable[Value]) -> Amounts:
+        return tuple(chain.from_iterable(traffic.copied(v, self._measures) for v in given if is_view(v)))
 
     def refit(self, observations: Iterable[tuple[Graph, float]]) -> None:
         """Learns from all measured regions so far, given with their seconds; it starts from the same point each time,

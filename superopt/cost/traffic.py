@@ -7,7 +7,7 @@ import math
 from superopt.cost.columns import Amounts, Column
 from superopt.cost.measures import Measures, moved, operand, typed
 from superopt.cost.turning import order_of, turning
-from superopt.ir.graph import Node
+from superopt.ir.graph import Node, Value
 
 _BY_ROW = frozenset(
     f"{skip}{simplified}LayerNormalization" for skip in ("", "Skip") for simplified in ("", "Simplified")
@@ -23,6 +23,11 @@ def elementwise(node: Node, op: str, measures: Measures) -> Amounts:
         rows = math.prod(measures.shape(node.outputs[0])[:-1])
         return (touched, (Column("element-wise", "run", "row"), float(rows)))
     return (touched, *_broadcast(node, measures))
+
+
+def copied(value: Value, measures: Measures) -> Amounts:
+    """From one place in memory to another, as it lies there."""
+    return ((Column("launch", "run"), 1.0), (Column("movement", "byte"), 2.0 * measures.bytes(value)))
 
 
 def channelwise(node: Node, op: str, measures: Measures) -> Amounts:

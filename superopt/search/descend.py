@@ -32,10 +32,12 @@ class Way:
         rewriter: Rewriter,
         price: Callable[[Piece], float],
         out_of_time: Callable[[], bool],
+        most: int = MOST,
     ) -> None:
         self._start, self.piece, self.cost = start, start.piece, start.cost
         self.rules, self.rewriter, self.price, self.out_of_time = rules, rewriter, price, out_of_time
         self._steps: list[Taken] = []
+        self._most = most
         self._waiting: list[tuple[float, int, Taken]] = []
         """Rewrites that paid when they were looked at, the one that paid most first."""
         self._numbers = count()
@@ -64,7 +66,7 @@ class Way:
                         heapq.heappush(self._waiting, (-gain, next(self._numbers), step))
 
     def go_down(self) -> None:
-        while self._waiting and len(self._steps) < MOST and not self.out_of_time():
+        while self._waiting and len(self._steps) < self._most and not self.out_of_time():
             _, _, wanted = heapq.heappop(self._waiting)
             found = self.rewriter.find(self.piece, wanted.match.pattern, wanted.step)
             if not isinstance(found, str):

@@ -100,7 +100,7 @@ def rungs(usual: Sequence[Deployment], best: Deployment) -> tuple[Deployment, ..
 
 def _price(graph: Graph, sizes: Mapping[str, int], timer: RegionTimer) -> float:
     predictor = Predictor(sizes, fitted(timer), in_a_model(timer.deployment))
-    return sum(predictor.region(part) for part, _ in graphs(graph))
+    return sum(predictor.region(part, part.outputs) for part, _ in graphs(graph))
 
 
 def _seconds(timer: RegionTimer, key: str) -> float:

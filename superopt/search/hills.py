@@ -15,7 +15,7 @@ from superopt.rewrite.piece import Piece
 from superopt.rewrite.rewriter import Rewriter, Rules, Taken
 from superopt.rewrite.synonyms import stands_for
 from superopt.search.candidate import Candidate
-from superopt.search.descend import Way
+from superopt.search.descend import MOST, Way
 
 LONGEST = 8
 """Steps of a way that are remembered: the last ones."""
@@ -57,9 +57,10 @@ def climbed(
     rewriter: Rewriter,
     price: Callable[[Piece], float],
     out_of_time: Callable[[], bool],
+    most: int = MOST,
 ) -> Candidate | None:
     """The graph with all of these ways gone wherever they pay, and with what pays behind them; None where none does."""
-    way = Way(start, rules, rewriter, price, out_of_time)
+    way = Way(start, rules, rewriter, price, out_of_time, most)
     hills = list(hills)
     cost = None
     while way.cost != cost and not out_of_time():

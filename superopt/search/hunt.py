@@ -73,7 +73,7 @@ class Hunter:
         self._choices: dict[str, Choice] = {}
         self.best: dict[str, Candidate] = {}
         """By prediction, of each kind of region that was searched."""
-        self._hills: dict[Hill, None] = {}
+        self.ways: dict[Hill, None] = {}
         """Ways over hills, in the order in which they were found."""
         self._stop = False
 
@@ -242,13 +242,13 @@ class Hunter:
         """The best of each region with the ways over hills that any region knows, this round or before."""
         for explored in found:
             if explored.candidates:
-                self._hills |= dict.fromkeys(hills_of(explored.best))
+                self.ways |= dict.fromkeys(hills_of(explored.best))
 
         def is_over() -> bool:
             return time.monotonic() > until or self.ending.is_asked()
 
         ends = [
-            climbed(explored.best, self._hills, self.rules, self.rewriter, task.price, is_over)
+            climbed(explored.best, self.ways, self.rules, self.rewriter, task.price, is_over)
             if explored.candidates
             else None
             for task, explored in zip(tasks, found, strict=True)

@@ -9,7 +9,7 @@ from superopt.rewrite.rule import Rule
 from superopt.search.trace import Traced
 
 FUSED, STAYING = "everything fused", "everything fused that moves no more"
-FORESEEN = "everything that is predicted to pay"
+FORESEEN, SPREAD = "everything that is predicted to pay", "all rewrites, wherever they fit"
 """Guesses: what whole models are made of without asking the clock of single regions."""
 ONCE, FORETOLD = 1 / 2, 1 / 3
 """Parts of a gain that are counted on where it was timed once, and where prices alone foretell it: they have foretold

@@ -44,6 +44,8 @@ class Region:
     """The graph's values that others need, in the order of the piece's results."""
     where: str = ""
     """The way through bodies to the graph."""
+    final: tuple[int, ...] = ()
+    """Which of the results are results of the graph."""
 
     @property
     def graph(self) -> Graph:
@@ -83,6 +85,11 @@ def cut(piece: Piece, is_open: Callable[[Node], bool], offset: int = 0, where: s
             if len(members) > 1:
                 regions.append(extract(piece, members, where))
     return regions
+
+
+def uncut(piece: Piece, is_open: Callable[[Node], bool], where: str = "") -> list[Region]:
+    """Everything between two barriers as one region."""
+    return [extract(piece, level, where) for level in _levels(piece.nodes, is_open) if len(level) > 1]
 
 
 def is_open(rewriter: Rewriter) -> Callable[[Node], bool]:
@@ -233,7 +240,8 @@ def extract(piece: Piece, members: Iterable[Node], where: str = "") -> Region:
             if old in wanted or any(reader not in inside for reader in piece.reading(old)):
                 results.append(old)
     inner = Piece(tuple(moved[v] for v in results), tags, names, piece.constants, piece.own)
-    return Region(inner, members, outside, tuple(results), where)
+    final = tuple(k for k, value in enumerate(results) if value in wanted)
+    return Region(inner, members, outside, tuple(results), where, final)
 
 
 def stitch(piece: Piece, region: Region, inner: Piece, taken: Container[str] = frozenset()) -> Rewritten:

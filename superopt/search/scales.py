@@ -10,7 +10,7 @@ from superopt.cost.manner import keeps_channels_last
 from superopt.cost.regions import RegionSubject, region_key, region_subject
 from superopt.cost.structure import structure
 from superopt.cost.timer import RegionTimer
-from superopt.ir.graph import Graph
+from superopt.ir.graph import Graph, Value
 from superopt.ir.onnx import Model
 from superopt.rewrite.piece import Piece
 from superopt.search.learning import Learner
@@ -36,11 +36,13 @@ class Scales:
 
     def price(self, piece: Piece, region: Region) -> float:
         """Predicted seconds."""
-        return self.learner.predictor.region(self.graph(piece, region))
+        return self.learner.predictor.region(self.graph(piece, region), _given(piece, region))
 
     def exchanged(self, before: Piece, after: Piece, region: Region) -> tuple[float, float]:
         """Predicted seconds that a rewrite spares, and those that it adds."""
-        return self.learner.predictor.exchanged(self.graph(before, region), self.graph(after, region))
+        return self.learner.predictor.exchanged(
+            self.graph(before, region), self.graph(after, region), _given(before, region), _given(after, region)
+        )
 
     def subject(self, piece: Piece, region: Region) -> RegionSubject:
         """The graph as the clock wants it, with the nodes behind its weights."""
@@ -52,7 +54,8 @@ class Scales:
 
     def structure(self, region: Region) -> str:
         """Equal for regions that differ in their weights alone."""
-        return structure(self._full(region.piece, region), self.sizes)
+        final = " ".join(map(str, region.final))
+        return f"{structure(self._full(region.piece, region), self.sizes)} {final}".rstrip()
 
     def _in_place(self, piece: Piece, region: Region) -> Graph:
         """As the graph would stand in the model: where that has channels last, its borders have, too."""
@@ -63,3 +66,8 @@ class Scales:
 
     def _full(self, piece: Piece, region: Region) -> Graph:
         return graph_of_region(piece, tuple(region.outside), weight_nodes(piece))
+
+
+def _given(piece: Piece, region: Region) -> tuple[Value, ...]:
+    """The values that become results of the whole graph."""
+    return tuple(piece.results[k] for k in region.final)

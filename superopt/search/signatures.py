@@ -52,7 +52,7 @@ def signed(workshop: Workshop, scales: Scales) -> Signed:
     kinds: dict[str, list[Region]] = {}
     total = 0.0
     for graph, where in graphs(workshop.tidied):
-        total += scales.learner.predictor.region(graph)
+        total += scales.learner.predictor.region(graph, graph.outputs)
         for region in cut(piece_of(graph, rewriter.constants), is_open(rewriter), 0, where):
             kinds.setdefault(scales.key(region), []).append(region)
     found = tuple(_signature(key, group, scales) for key, group in kinds.items())

@@ -17,7 +17,7 @@ from superopt.normalize import Normalized, normalize
 from superopt.report import CheckReport, Rewrite
 from superopt.runtime.deployment import Deployment
 from superopt.search.ending import Ending
-from superopt.search.hunted import FORESEEN, FUSED, STAYING, Hunted
+from superopt.search.hunted import FORESEEN, FUSED, SPREAD, STAYING, Hunted
 from superopt.search.leaving_out import MOST, brought_in, leaving_out
 from superopt.search.stages import Tell
 from superopt.search.trace import Traced
@@ -57,7 +57,7 @@ class Variant:
     @property
     def is_guess(self) -> bool:
         """Whether nobody has timed its regions."""
-        return bool(self.leaves_out) or self.name in (FUSED, STAYING, FORESEEN, TURNED)
+        return bool(self.leaves_out) or self.name in (FUSED, STAYING, FORESEEN, SPREAD, TURNED)
 
 
 def variants(workshop: Workshop, passes: tuple[Rewrite, ...], hunted: Hunted) -> list[Variant]:

@@ -6,11 +6,11 @@ audit a result: there is no second way that could differ.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Literal
 
 from superopt.cost.predict import Predictor
@@ -37,12 +37,13 @@ from superopt.search.fusing import Fuser, StayingFuser
 from superopt.search.growth import bytes_of
 from superopt.search.guessing import Guesser, pays
 from superopt.search.hunt import Hunter
-from superopt.search.hunted import Budget, Hunted
+from superopt.search.hunted import FORESEEN, SPREAD, Budget, Gain, Hunted
 from superopt.search.judge import Judge
 from superopt.search.learning import Learner
 from superopt.search.regions import extract, stitch
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
+from superopt.search.spreading import Spreader
 from superopt.search.stages import Tell
 from superopt.search.trace import Traced, name_of, replay_one, replay_some, traced
 from superopt.search.trimming import trimmed
@@ -71,7 +72,7 @@ class Workshop:
         """What the rules give, and how well predictions ranked it."""
         rewriter, ending = self.rewriter(), ending or Ending()
         scales = Scales(self.model, sizes, Learner(predictor), timer)
-        forecast = Forecast({where: predictor.region(graph) for graph, where in graphs(self.tidied)})
+        forecast = Forecast({where: predictor.region(graph, graph.outputs) for graph, where in graphs(self.tidied)})
         judging = Foreteller if isinstance(timer, RecordedTimer) else Judge
         hunter = Hunter(self.book, rewriter, scales, budget, tell, ending, forecast, judging)
         pieces = [(piece_of(graph, rewriter.constants), where) for graph, where in graphs(self.tidied)]
@@ -81,25 +82,50 @@ class Workshop:
             hunter.run(piece, where)
         before = self._weights([])
         hunter.found.trace = trimmed(hunter.found, budget.growth, lambda trace: self._weights(trace) - before)
-        if judging is Judge and pays(scales, predictor.region(self.tidied)):
+        if judging is Foreteller:
+            self._take_further(hunter, before)
+        elif pays(scales, predictor.region(self.tidied, self.tidied.outputs)):
             hunter.found.guesses = dict(self._guesses(pieces, hunter, before))
         return hunter.found, scales.learner.rank_correlation
+
+    def _take_further(self, hunter: Hunter, weights: int) -> None:
+        """Where prices decide anyway: what was found, wherever it fits."""
+        further = self._spread(hunter.found.trace, hunter, hunter.found.distinct)
+        trace = [*hunter.found.trace, *(record for record, _ in further)]
+        if self._weights(trace) - weights <= hunter.budget.growth:
+            hunter.found.trace = trace
+            hunter.found.gains += [gain for _, gain in further]
+
+    def _spread(self, trace: Sequence[Traced], hunter: Hunter, numbered: int) -> list[tuple[Traced, Gain]]:
+        """What is gained behind a trace with what it is made of, by prediction."""
+        spreader, found = Spreader.of(trace, self.book, hunter), list[tuple[Traced, Gain]]()
+        for where, piece in self._replayed(trace, hunter.rewriter)[1].items():
+            found += spreader.spread(piece, where, numbered + len(found))
+        return found
 
     def _guesses(
         self, pieces: Sequence[tuple[Piece, str]], hunter: Hunter, weights: int
     ) -> Iterator[tuple[str, list[Traced]]]:
-        """Traces to everything fused; on a CPU to everything that can be without moving more, where regions are timed
-        seldom to everything that is predicted to pay. Weights may grow as far as those of others."""
+        """Traces to what was found wherever it fits, and to everything fused; on a CPU to everything that can be
+        without moving more, where regions are timed seldom to everything that is predicted to pay. Weights may grow as
+        far as those of others."""
         numbers = hunter.found.distinct
         kinds: tuple[type[Guesser], ...] = (Fuser, Foreseer) if hunter.scales.opens_slowly else (Fuser, StayingFuser)
+        found = {SPREAD: hunter.found.trace}
         for kind in kinds:
             guesser = kind(self.book, hunter.rewriter, hunter.scales, hunter.budget, hunter.tell, hunter.ending)
             guesser.known, guesser.found.distinct = hunter.best, numbers  # its regions have numbers of their own
             for piece, where in pieces:
                 guesser.run(piece, where)
             numbers = guesser.found.distinct
-            if self._weights(guesser.found.trace) - weights <= hunter.budget.growth:
-                yield kind.name, guesser.found.trace
+            found[kind.name] = guesser.found.trace
+        for name in (SPREAD, FORESEEN) if FORESEEN in found else (SPREAD,):
+            further = self._spread(found[name], hunter, numbers)
+            found[name] = [*found[name], *(record for record, _ in further)]
+            numbers += len(further)
+        for name, trace in found.items():
+            if trace != hunter.found.trace and self._weights(trace) - weights <= hunter.budget.growth:
+                yield name, trace
 
     def grown(self, trace: Sequence[Traced]) -> int:
         """Bytes that weights take more with it."""
@@ -159,7 +185,7 @@ class Workshop:
                 region = extract(piece, [node], where)
                 inner = region.piece
                 fitting = (m for p in patterns for n in inner.nodes for m in rewriter.matches(p, n, inner))
-                for match, made in itertools.islice(fitting, 1):
+                for match, made in islice(fitting, 1):
                     taken = rewriter.take(inner, match, made, piece.names)
                     found.append(traced(region, piece, [taken.step], kind))
                     piece = stitch(piece, region, taken.after, piece.names).piece
