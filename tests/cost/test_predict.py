@@ -86,3 +86,21 @@ def test_prices_do_not_keep_nodes_alive():
     del graph
     gc.collect()
     assert gone() is None
+
+
+def test_a_view_that_is_a_result_of_the_model_is_copied():
+    x = data(0, (400, 800))
+    active = node("Relu", [x], (400, 800))
+    last = workload([x], active, node("Reshape", active.outputs, (800, 400)))
+    turned = node("Reshape", [x], (800, 400))
+    first = workload([x], turned, node("Relu", turned.outputs, (800, 400)))
+    predictor = Predictor()
+    assert predictor.region(last) == pytest.approx(predictor.region(first))
+    assert predictor.region(last, last.outputs) > 1.3 * predictor.region(first, first.outputs)
+    assert predictor.region(first, first.outputs) == predictor.region(first)
+    spared, added = predictor.exchanged(last, first, last.outputs, first.outputs)
+    assert spared - added == pytest.approx(
+        predictor.region(last, last.outputs) - predictor.region(first, first.outputs)
+    )
+    shape = workload([x], node("Shape", [x], (2,)))
+    assert predictor.region(shape, shape.outputs) == predictor.region(shape), "it gives something else"

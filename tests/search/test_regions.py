@@ -281,3 +281,13 @@ def test_later_cuts_put_long_neighbours_together() -> None:
     assert all(len(region.members) <= CAP for offset in range(4) for region in regions_of(start, offset))
     assert not borders(0) & borders(2) & borders(3)
     assert len(borders(2)) < len(borders(0))
+
+
+def test_a_region_knows_which_of_its_results_are_the_graph_s() -> None:
+    start = opened(model("g (float[4,8] x) => (float[4,8] y) { a = Relu(x) b = Exp(a) c = Neg(a) y = Add(b, c) }"))
+    whole = start.piece
+    relu, exp, neg, add = whole.nodes
+    assert extract(whole, [relu, exp]).final == ()
+    assert [len(region.results) for region in (extract(whole, [relu, exp]), extract(whole, [neg, add]))] == [2, 1]
+    assert extract(whole, [neg, add]).final == (0,)
+    assert extract(whole, [relu, exp, neg, add]).final == (0,)
