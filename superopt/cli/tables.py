@@ -95,6 +95,8 @@ def show_bench(console: Console, report: BenchReport) -> None:
     console.print(
         f"{e.device}, onnxruntime {e.onnxruntime}, {e.threads} threads", highlight=False, markup=False, soft_wrap=True
     )
+    for note in report.notes:
+        say(console, f"note: {note}")
 
 
 def _against(speedup: float | None, interval: Interval | None, verdict: str) -> str:

@@ -88,3 +88,4 @@ class BenchReport(Record):
     environment: Environment
     peak_memory_bytes: int
     frozen: bool
+    notes: list[str] = Field(default_factory=list[str], description="what the numbers do not say")

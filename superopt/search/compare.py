@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from superopt.cost.memory import peak_resident_bytes
 from superopt.cost.result import PairTiming
 from superopt.errors import CannotRun
-from superopt.ir.onnx import load
+from superopt.ir.onnx import Model, load
 from superopt.ir.onnx.stats import total_bytes
 from superopt.options import Options
 from superopt.report import BenchReport, BenchRow, CheckReport, Latency
 from superopt.runtime.session import Session
+from superopt.search.noted import unused_options
 from superopt.search.trial import Trial, refuse_future
 
 Tell = Callable[[str, str], None]
@@ -49,8 +50,19 @@ def bench_models(paths: Sequence[Path], options: Options, tell: Tell) -> BenchRe
         )
     return BenchReport(
         rows=rows, shapes=trial.shapes, environment=trial.environment(),
-        peak_memory_bytes=peak_resident_bytes(), frozen=frozen,
+        peak_memory_bytes=peak_resident_bytes(), frozen=frozen, notes=_notes(models, trial),
     )  # fmt: skip
+
+
+def _notes(models: Mapping[str, Model], trial: Trial) -> list[str]:
+    """All models run alike here; one that superopt made may be meant to be run otherwise."""
+    unused = {name: unused_options(model, trial.timed) for name, model in models.items()}
+    told = [
+        f"{name}: optimized to be run with {options} besides, as its metadata says; here all models were run alike"
+        for name, options in unused.items()
+        if options
+    ]
+    return [note for note in (trial.settled_note, *told) if note]
 
 
 def _verdict(pair: PairTiming | None, latency: Latency | None) -> str:

@@ -28,6 +28,7 @@ from superopt.runtime.deployment import Deployment
 from superopt.runtime.recipe import flat_options, python_code
 from superopt.runtime.values import Value
 from superopt.search.choices import Choice, contents_of, options_for
+from superopt.search.noted import NOTE
 from superopt.search.sameness import Sameness
 from superopt.search.stages import Tell
 
@@ -92,7 +93,7 @@ def metadata_of(deployment: Deployment) -> dict[str, str]:
 
 def metadata_of_options(options: Mapping[str, str]) -> dict[str, str]:
     """The same from the options as a report has them."""
-    return {"superopt.deployment": json.dumps(dict(options), sort_keys=True)}
+    return {NOTE: json.dumps(dict(options), sort_keys=True)}
 
 
 def comparison_of(found: Deployed) -> Comparison:

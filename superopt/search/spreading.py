@@ -26,7 +26,7 @@ from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
 from superopt.search.trace import Traced, traced
 
-SECONDS = 0.1
+SECONDS = 0.2
 """Of those that a search has."""
 MOST = 1000
 """Steps between two barriers."""

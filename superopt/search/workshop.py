@@ -98,6 +98,7 @@ class Workshop:
 
     def _spread(self, trace: Sequence[Traced], hunter: Hunter, numbered: int) -> list[tuple[Traced, Gain]]:
         """What is gained behind a trace with what it is made of, by prediction."""
+        hunter.tell("searching", "what was found, wherever it fits")
         spreader, found = Spreader.of(trace, self.book, hunter), list[tuple[Traced, Gain]]()
         for where, piece in self._replayed(trace, hunter.rewriter)[1].items():
             found += spreader.spread(piece, where, numbered + len(found))

@@ -11,6 +11,11 @@ from onnx import ModelProto
 PREFIX = "superopt."
 
 
+def own_notes(proto: ModelProto) -> dict[str, str]:
+    """What an earlier run has left."""
+    return {entry.key: entry.value for entry in proto.metadata_props if entry.key.startswith(PREFIX)}
+
+
 def add_metadata(proto: ModelProto, metadata: Mapping[str, str]) -> None:
     """Adds the notes, sorted by key, after the file's own; without any the model stays as it is."""
     for key in metadata:
