@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from superopt.ir.graph import Node
+from superopt.rewrite.pattern import Pattern
 from superopt.rewrite.piece import Piece
-from superopt.rewrite.rewriter import Rewriter, Rules, Taken
+from superopt.rewrite.rewriter import Rewriter, Rules, Step, Taken
 from superopt.search.candidate import Candidate
 
 MOST = 96
@@ -38,8 +39,9 @@ class Way:
         self.rules, self.rewriter, self.price, self.out_of_time = rules, rewriter, price, out_of_time
         self._steps: list[Taken] = []
         self._most = most
-        self._waiting: list[tuple[float, int, Taken]] = []
-        """Rewrites that paid when they were looked at, the one that paid most first."""
+        self._waiting: list[tuple[float, int, Pattern, Step]] = []
+        """Rewrites that paid when they were looked at, the one that paid most first; in words, because each graph is as
+        large as the whole."""
         self._numbers = count()
 
     @property
@@ -63,12 +65,12 @@ class Way:
                     step = self.rewriter.take(self.piece, match, made)
                     gain = self.cost - self.price(step.after)
                     if gain > 0:
-                        heapq.heappush(self._waiting, (-gain, next(self._numbers), step))
+                        heapq.heappush(self._waiting, (-gain, next(self._numbers), match.pattern, step.step))
 
     def go_down(self) -> None:
         while self._waiting and len(self._steps) < self._most and not self.out_of_time():
-            _, _, wanted = heapq.heappop(self._waiting)
-            found = self.rewriter.find(self.piece, wanted.match.pattern, wanted.step)
+            _, _, pattern, wanted = heapq.heappop(self._waiting)
+            found = self.rewriter.find(self.piece, pattern, wanted)
             if not isinstance(found, str):
                 step = self.rewriter.take(self.piece, *found)
                 self.go([step], self.price(step.after))

@@ -28,8 +28,8 @@ from superopt.search.trace import Traced, traced
 
 SECONDS = 0.2
 """Of those that a search has."""
-MOST = 1000
-"""Steps between two barriers."""
+MOST, LARGEST = 400, 4000
+"""Steps between two barriers, and nodes: each step is a graph of as many, all of which are kept until the end."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,13 @@ class Spreader:
     def spread(self, piece: Piece, where: str, numbered: int) -> Iterator[tuple[Traced, Gain]]:
         """What pays in the graph, by prediction, barrier by barrier. The regions have numbers beyond those that are
         `numbered`."""
+        if not len(self.rules):
+            return
         done = 0
         while not self.out_of_time() and done < len(regions := uncut(piece, is_open(self.rewriter), where)):
             region = regions[done]
             done += 1
-            found = self._end(region)
+            found = self._end(region) if len(region.members) <= LARGEST else None
             if found is not None:
                 numbered += 1
                 steps = [taken.step for taken in found.steps]

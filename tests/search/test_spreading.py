@@ -99,6 +99,14 @@ def test_without_rules_or_time_nothing_is_done() -> None:
     assert not spread(shop, done, clock, out_of_time=lambda: True)
 
 
+def test_what_is_too_large_to_be_kept_many_times_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop, done, clock = begun(with_barriers())
+    assert len(spread(shop, done, clock)) == 2
+    left = sum(node.op != "Shrink" for node in shop.build(done)[0].nodes)
+    monkeypatch.setattr("superopt.search.spreading.LARGEST", left // 2)
+    assert len(spread(shop, done, clock)) == 1, "one side is smaller: a region of it is done"
+
+
 def kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all regions but the first had ended elsewhere."""
     monkeypatch.setattr("superopt.search.workshop.trimmed", lambda found, *_: found.trace[:1])
