@@ -79,7 +79,7 @@ def weight_nodes(piece: Piece) -> tuple[Node, ...]:
 def cut(piece: Piece, is_open: Callable[[Node], bool], offset: int = 0, where: str = "") -> list[Region]:
     """Regions of at least two nodes; rules may touch the nodes that are open."""
     regions: list[Region] = []
-    for level in _levels(piece.nodes, is_open):
+    for level in levels(piece.nodes, is_open):
         segments = _segments(level)
         for members in _grouped(_later(segments) if offset % 2 else segments, offset):
             if len(members) > 1:
@@ -87,17 +87,12 @@ def cut(piece: Piece, is_open: Callable[[Node], bool], offset: int = 0, where: s
     return regions
 
 
-def uncut(piece: Piece, is_open: Callable[[Node], bool], where: str = "") -> list[Region]:
-    """Everything between two barriers as one region."""
-    return [extract(piece, level, where) for level in _levels(piece.nodes, is_open) if len(level) > 1]
-
-
 def is_open(rewriter: Rewriter) -> Callable[[Node], bool]:
     """Whether rules may touch a node."""
     return lambda node: not node.bodies and not isinstance(rewriter.reader.read(node), str)
 
 
-def _levels(nodes: Sequence[Node], is_open: Callable[[Node], bool]) -> list[list[Node]]:
+def levels(nodes: Sequence[Node], is_open: Callable[[Node], bool]) -> list[list[Node]]:
     """Open nodes by how many barriers lie behind them: no path within a level leads through one.
 
     Counted from the end, what is read late stays with its readers: the projections of a first layer, or of an encoder's

@@ -21,7 +21,7 @@ from superopt.search.guessing import LEAST
 from superopt.search.hills import Hill, climbed
 from superopt.search.hunt import Hunter
 from superopt.search.hunted import Gain
-from superopt.search.regions import Region, is_open, stitch, uncut
+from superopt.search.regions import Region, extract, is_open, levels, stitch
 from superopt.search.rulebook import Rulebook
 from superopt.search.scales import Scales
 from superopt.search.trace import Traced, traced
@@ -60,10 +60,13 @@ class Spreader:
         if not len(self.rules):
             return
         done = 0
-        while not self.out_of_time() and done < len(regions := uncut(piece, is_open(self.rewriter), where)):
-            region = regions[done]
+        while not self.out_of_time() and done < len(between := levels(piece.nodes, is_open(self.rewriter))):
+            members = between[done]
             done += 1
-            found = self._end(region) if len(region.members) <= LARGEST else None
+            if not 1 < len(members) <= LARGEST:
+                continue
+            region = extract(piece, members, where)
+            found = self._end(region)
             if found is not None:
                 numbered += 1
                 steps = [taken.step for taken in found.steps]
